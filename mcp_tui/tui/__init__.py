@@ -1,1 +1,1 @@
-"""The workbench: a Textual app, its screens and widgets, the sources of what they show, and its terminal."""
+"""The workbench: a Textual app, its screens and widgets, their data sources, and its terminal."""

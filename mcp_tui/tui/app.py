@@ -1,4 +1,4 @@
-"""The app: owns the servers, the themes, and the end."""
+"""The app: owns the servers and the themes, and ends the program."""
 
 from __future__ import annotations
 
@@ -42,41 +42,42 @@ if TYPE_CHECKING:
     from mcp_tui.tui.terminal.driver import TerminalDriver
 
 
-# Imports that the first frame does not need are inside functions: client and workbench take as long as Textual does.
+# Imports that the first screen does not need are inside functions: client and workbench take as long as Textual to
+# load.
 
 
 TENDED_SECONDS: Final = 3600.0
-"""Seconds between two looks at journals in which nothing happens."""
+"""Seconds between two checks of journals without new records."""
 
 AIMED: Final = 64
-"""Keys whose screen is remembered: more than can be on their way at once."""
+"""The number of keys whose screen is remembered: more than can be in transit at once."""
 
 QUIT_SECONDS: Final = 0.5
-"""Seconds that the servers have if a person presses the key to quit twice: cancels leave first, the guards do the rest."""
+"""Seconds that the servers have after the second press of the quit key: cancels are sent first, the guards do the rest."""
 
 SIGNAL_SECONDS: Final = 2.5
-"""Seconds that they have after a signal: two to end by themselves, and a moment after SIGTERM."""
+"""Seconds that the servers have after a signal: two to end themselves, and a moment after SIGTERM."""
 
 EMPTY_MODE: Final = "empty"
-"""The mode without a server."""
+"""The name of the screen mode without a server."""
 
 
 class WorkbenchApp(Host, inherit_bindings=False):
     """A workbench on each of several servers, one of them on the screen.
 
-    Keys typed before the first screen is ready wait for it. Exits with the status of the process.
+    Keys typed before the first screen is ready wait for it. The app exits with the status of the process.
 
     Args:
         target: the first server; ``None`` to let a person pick one.
         client: makes a client for a target, once the loop runs.
         preferences: the person's settings.
-        opening: makes another first screen, that of a recording.
+        opening: makes another first screen, for a recording.
     """
 
     TITLE = "mcp-tui"
     BINDINGS = bindings(EVERYWHERE)
-    ENABLE_COMMAND_PALETTE = False  # Textual's; ours is a dialog like the others
-    DEFAULT_MODE = "server-1"  # that of the first server, so that no mode has to be switched for it
+    ENABLE_COMMAND_PALETTE = False  # Textual's palette; ours is a dialog like the others
+    DEFAULT_MODE = "server-1"  # the mode of the first server, so that none has to be switched for it
     MODES = {EMPTY_MODE: Screen}  # pyright: ignore[reportUnknownVariableType] - a screen of whatever result
     NOTIFICATION_TIMEOUT = 8
 
@@ -88,11 +89,11 @@ class WorkbenchApp(Host, inherit_bindings=False):
         *,
         opening: Callable[[], Screen[None]] | None = None,
     ) -> None:
-        # A workbench has few styles. To parse all of them takes a fifth of the time to its first frame.
+        # A workbench has few styles. Parsing all of them takes a fifth of the time to its first screen.
         super().__init__(preferences or Preferences(), None if target is None else [FRAME_STYLES])
         self.defect: Exception | None = None
         self.benches: dict[Session, Workbench] = {}
-        """The workbenches of the open servers, and of those whose connections still end."""
+        """The workbenches of the open servers, and of closed servers whose connections are still ending."""
         self._ahead: list[events.Event] | None = None
         self._aimed: deque[tuple[events.Event, Screen[Any]]] = deque(maxlen=AIMED)
         self._target = target
@@ -108,13 +109,14 @@ class WorkbenchApp(Host, inherit_bindings=False):
         if first is not None:
             self._add_theme(first)
             self.theme = first.name
-            self.stylesheet.set_variables(self.get_css_variables())  # those of Textual's own theme are in it
+            # it has the variables of Textual's own theme
+            self.stylesheet.set_variables(self.get_css_variables())
         self._problems = [*self.preferences.problems, *self._use_keys()]
 
-    # -- the way in ------------------------------------------------------------------------------------------
+    # -- start -----------------------------------------------------------------------------------------------
 
     def get_default_screen(self) -> Screen[None]:
-        """Returns the first frame: the empty panes of the workbench, shown while the rest is loaded."""
+        """Returns the first screen: the empty panes of the workbench, shown while the rest is loaded."""
         if self._target is None:
             return Screen()
         return OpeningScreen(self._target, self.preferences)
@@ -130,17 +132,19 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self.set_interval(TENDED_SECONDS, self._tend_journals)
 
     async def on_ready(self) -> None:
-        """Replaces the first frame, as soon as it was drawn, with the workbench."""
+        """Replaces the first screen with the workbench as soon as it was drawn."""
         if self._target is not None:
             await self._begin(self._target)
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Styles all screens anew. Before there is one, the theme of the start would have all styles parsed twice."""
+        """Updates the styles of all screens. Before there is a screen, the theme of the start would parse all styles
+        twice.
+        """
         if self.screen_stack:
             super().refresh_css(animate)
 
     async def _begin(self, target: Target) -> None:
-        """Opens the first server; then come the keys that waited for it."""
+        """Opens the first server; then handles the keys that waited for it."""
         self.screen_change_signal.subscribe(self, self._style, immediate=True)  # pyright: ignore[reportUnknownMemberType]
         if not self._leaving:
             with self.batch_update():
@@ -155,12 +159,12 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self._load_rest()
 
     def _load_rest(self) -> None:
-        """Loads, once nothing waits for it, what the first frames do not need: all themes, and the styles of dialogs."""
+        """Loads, when nothing waits for it, what the first screens do not need: all themes, and the styles of dialogs."""
         self.call_after_refresh(Collector().begin, self)
         self.set_timer(0.5, lambda: (self._style(), self.load_themes(self._problems)))
 
     def _style(self, screen: Screen[Any] | None = None) -> None:
-        """Reads the styles of all screens but workbenches, at the latest before the first of them."""
+        """Reads the styles of all screens except workbenches, at the latest before the first of these screens."""
         if screen not in self.benches.values() and not self.stylesheet.has_source(str(STYLES)):
             self.stylesheet.read(STYLES)
             self.stylesheet.parse()
@@ -180,22 +184,23 @@ class WorkbenchApp(Host, inherit_bindings=False):
             if isinstance(event, events.Paste):
                 self._show_message(words("Pasted text ignored. No text field has the focus."))
             elif all(screen is self.screen for aimed, screen in self._aimed if aimed is event):
-                await self._handle(event)  # otherwise it comes up from a screen that is gone
-        # A key must not reach a screen before its widgets are there, nor the app through one that is gone meanwhile: both
-        # ended the workbench. So it waits here, and its screen is remembered for when it comes up again as forwarded.
+                await self._handle(event)  # otherwise it bubbles up from a removed screen
+        # A key must not reach a screen before its widgets exist, nor the app through a screen that was removed
+        # meanwhile: both ended the workbench. So the key waits here, and its screen is remembered for when the key
+        # bubbles up again as forwarded.
         elif await self.arrived(self.screen):
             self._aimed.append((event, self.screen))
             await self._handle(event)
 
     async def _handle(self, event: events.Event) -> None:
-        """Handles a key, a click, or a paste; tells the guard where a key moved the cursor."""
+        """Handles a key, a click, or a paste; reports to the guard where a key moved the cursor."""
         screen = self.screen
         await super().on_event(event)
         if isinstance(event, events.Key) and screen is self.screen and isinstance(screen, LayoutScreen):
             screen.after_key()
 
     def _swallows(self, event: events.Key) -> bool:
-        """Returns whether a key was typed for something that is gone, and says so in the bar."""
+        """Whether a key was typed for something that is gone; says so in the bar."""
         benches = self._layouts
         if benches and benches[-1] is self.screen:
             benches[-1].before_key()
@@ -203,7 +208,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         cancels = benches[-1:] == [self.screen] and event.key in names_in(CANCELS)
         if not self.guard.swallows(event.key, text=text, cancels=cancels):
             if benches:
-                benches[-1].keys.hush()  # its message was about something before this key
+                benches[-1].keys.hush()  # the message in the bar is about an earlier key
             return False
         way = words("press it again, or pause") if cancels else words("pause for a second")
         self._show_message(safe("Keys ignored: {} · {}", way, self.guard.reason))
@@ -211,11 +216,11 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     @property
     def _layouts(self) -> list[LayoutScreen]:
-        """The screens with a bar of keys, the last one perhaps below a dialog."""
+        """The screens with a key bar; the last one may be below a dialog."""
         return [screen for screen in self.screen_stack if isinstance(screen, LayoutScreen)]
 
     def _show_message(self, text: SafeText) -> None:
-        """Says in the bar of keys why input does nothing."""
+        """Says in the key bar why input does nothing."""
         for screen in self._layouts[-1:]:
             screen.keys.show_message(text)
 
@@ -224,7 +229,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         keys = self.preferences.settings.keys
         if not keys:
             return []
-        # Few have keys of their own.
+        # Imported late: few people have keys of their own.
         from mcp_tui.tui.keymap import keymap
 
         chosen, problems = keymap(keys, self.preferences.origins)
@@ -233,8 +238,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
         return problems
 
     async def action_palette(self) -> None:
-        """Opens the list of commands for what is on the screen; pressed again, it closes."""
-        # Behind the first frame.
+        """Opens the list of commands for the current screen; pressed again, closes it."""
+        # Imported after the first screen.
         from mcp_tui.tui.commands import Commands
         from mcp_tui.tui.screens.help import HelpScreen
         from mcp_tui.tui.screens.palette import PaletteScreen
@@ -247,7 +252,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         commands = Commands(self, self.screen)
 
         async def chosen(offer: Offer | None) -> None:
-            # The theme under the cursor was only looked at: the one from before is back before any command runs.
+            # The theme under the cursor was only a preview: the previous one is restored before any command runs.
             self.theme, self.chosen_theme = self.chosen_theme or self.theme, ""
             if offer is not None:
                 if commands.lasting(offer):
@@ -260,7 +265,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     async def action_help(self) -> None:
         """Shows the keys of the focused place, or closes them."""
-        # Behind the first frame.
+        # Imported after the first screen.
         from mcp_tui.tui.screens.help import HelpScreen
 
         screen = self.screen
@@ -290,13 +295,13 @@ class WorkbenchApp(Host, inherit_bindings=False):
         return broken
 
     def _add_theme(self, theme: Theme) -> None:
-        """Registers a theme, as far as the terminal can show it, if it is new or another one."""
+        """Registers a theme as the terminal can show it, if it is new or changed."""
         theme = shown(theme, self.console.color_system, light=self.light)
         if theme != self.get_theme(theme.name):
             self.register_theme(theme)
 
     def on_background(self, told: Background) -> None:
-        """Takes the theme that suits the terminal's background, unless a person chose one."""
+        """Uses the theme that suits the terminal's background, unless a person chose one."""
         if told.light == self.light:
             return
         self.light = told.light
@@ -317,13 +322,13 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.refresh_css(animate=False)
 
     def _tend_journals(self) -> None:
-        """Has those journals shortened, too, in which nothing happens."""
+        """Shortens old journals, also those without new records."""
         for each in self.servers.all:
             each.client.store.tend()
 
     def pick(self) -> None:
-        """Asks for a server: the first one, or one more."""
-        # Behind the first frame.
+        """Asks for a server: the first one, or another one."""
+        # Imported after the first screen.
         from mcp_tui.tui.screens.picker import PickerScreen
 
         def picked(target: Target | None) -> None:
@@ -337,12 +342,12 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self.push_screen(screen, picked)
 
     def open(self, target: Target) -> Awaitable[None] | None:
-        """Opens a workbench on a server, over the others, and connects it; or says why not, and asks for another."""
+        """Opens a workbench on a server and connects it; or says why not, and asks for another server."""
         limits = self.preferences.limits
         assert self._client is not None  # without it, no server can be picked
         try:
             client = self._client(target)
-            # its process starts while these are loaded
+            # The server's process starts while these are loaded.
             from mcp_tui.config.saved import remember
             from mcp_tui.tui.screens.workbench import Workbench
             from mcp_tui.tui.sources.live_session import Session
@@ -358,7 +363,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.notify(safe("Cannot open {}. {}", title(target), why), severity="error", markup=False)
             self.pick()
             return None
-        # What can fail is behind us: a server that is listed has a session, a screen, and a place in the app.
+        # Nothing after this fails: a listed server has a session, a screen, and a place in the app.
         self.servers.add(session)
         if not self.benches and self.terminal is not None:
             self._watch_calls(self.terminal)
@@ -370,8 +375,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
         return opened
 
     def _watch_calls(self, terminal: TerminalDriver) -> None:
-        """Has the terminal tell how long calls go, from now on."""
-        # Behind the first frame.
+        """Makes the terminal report long calls from now on."""
+        # Imported after the first screen.
         from mcp_tui.tui.attention import Attention, kind
 
         settings = self.preferences.settings
@@ -386,7 +391,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self.set_interval(0.5, partial(attention.look, terminal))
 
     def _is_watched(self, session: Session, row: Request) -> bool:
-        """Returns whether a person is looking at a request: in its table, or in the detail."""
+        """Whether a person can see a request: in its table, or in the detail."""
         bench = self.benches.get(session)
         if bench is None or self.screen is not bench or not self.app_focus:
             return False
@@ -398,7 +403,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     @cached_property
     def servers(self) -> Servers:
         """The open servers."""
-        # Behind the first frame.
+        # Imported after the first screen.
         from mcp_tui.tui.sources.live_session import Servers
 
         return Servers()
@@ -418,7 +423,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         return words("") if self.session is None else self.session.around.server_name
 
     def offers(self) -> Iterator[Offer]:
-        # Behind the first frame.
+        # Imported after the first screen.
         from mcp_tui.view.rows import plural
 
         servers = self.servers
@@ -431,7 +436,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         yield Offer(words("Add a server…"), words("connect to one more server"), self.pick)
 
     def offers_elsewhere(self, query: str) -> Iterator[Offer]:
-        # Behind the first frame.
+        # Imported after the first screen.
         from mcp_tui.tui.commands import narrowed, row_text
         from mcp_tui.view.rows import request
 
@@ -446,7 +451,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         await self.benches[server].cancelling.ask_reason(row)
 
     def show(self, server: Session) -> None:
-        """Puts the workbench of a server on the screen, as it was left; the others go on without being drawn."""
+        """Shows the workbench of a server as it was left; the others keep running without being drawn."""
         self.servers.show(server)
         self.switch_mode(server.mode)
         self.benches[server].look()
@@ -463,7 +468,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     async def action_servers(self) -> None:
         """Opens the list of servers."""
-        # Behind the first frame.
+        # Imported after the first screen.
         from mcp_tui.tui.screens.open_servers import ServerPick, ServersScreen
 
         def chosen(what: ServerPick | None) -> None:
@@ -488,7 +493,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def close_server(self, server: Session) -> None:
         """Closes one server; confirms if requests are in flight there."""
-        # Behind the first frame.
+        # Imported after the first screen.
         from mcp_tui.tui.screens.dialog import ConfirmScreen
         from mcp_tui.view.rows import listed, plural
 
@@ -510,13 +515,13 @@ class WorkbenchApp(Host, inherit_bindings=False):
         elif seen:
             self.switch_mode(EMPTY_MODE)
             self.pick()
-        # A worker of the app: one of the screen would end with the screen, and an error of it would end the app.
+        # A worker of the app: a worker of the screen would end with the screen, and its error would end the app.
         self.run_worker(partial(self._end, server), group="closing", exit_on_error=False)
 
     async def _end(self, server: Session) -> None:
         """Ends a server that was closed: its requests, its connection, and its screens."""
-        # No attempt to connect goes on beside the closing, and no other process acts on what ends.
-        # The store is closed last: it records what the closing reports.
+        # No attempt to connect may run during the closing, and no other process may use the server. The store is
+        # closed last, because it records the closing.
         self.workers.cancel_group(self.benches[server], "connection")  # pyright: ignore[reportUnknownMemberType] - any result
         if server.control_socket is not None:
             server.control_socket.close()
@@ -529,8 +534,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
                 await self.remove_mode(server.mode)
 
     def _open_recording(self, path: str, cancel: RequestId | None = None) -> None:
-        """Opens a recording, at its end or where ``cancel`` was cancelled; or says why it cannot be read."""
-        # Behind the first frame.
+        """Opens a recording, at its end or at the cancel of ``cancel``; or says why it cannot be read."""
+        # Imported after the first screen.
         from mcp_tui.journal.recording import Recording
         from mcp_tui.journal.records import RecordingError
         from mcp_tui.tui.screens.replay import ReplayScreen
@@ -542,7 +547,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     async def action_recordings(self) -> None:
         """Lets a person choose a recording, and opens it."""
-        # Behind the first frame.
+        # Imported after the first screen.
         from mcp_tui.journal.journal_files import journal_folder
         from mcp_tui.tui.screens.recordings import RecordingsScreen
 
@@ -556,20 +561,20 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     async def action_history(self) -> None:
         """Lets a person choose a cancellation of any session, and opens its recording there."""
-        # Behind the first frame.
+        # Imported after the first screen.
         from mcp_tui.journal.index import LoggedCancellation
         from mcp_tui.journal.journal_files import journal_folder
         from mcp_tui.tui.screens.recordings import HistoryScreen
 
         def chosen(entry: Logged | None) -> None:
             if entry is not None:
-                # a violation may be of no request, and of one that was never cancelled
+                # a violation may have no request, or one that was never cancelled
                 cancelled = entry.id if isinstance(entry, LoggedCancellation) else None
                 self._open_recording(entry.session.path, cancelled)
 
         await self.open_over(HistoryScreen(journal_folder()), chosen)
 
-    # -- defects ---------------------------------------------------------------------------------------------
+    # -- internal errors -------------------------------------------------------------------------------------
 
     def _handle_exception(self, error: Exception) -> None:
         """Ends the app and keeps the error in :attr:`defect`: the report of Textual would print local variables."""
@@ -581,15 +586,15 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self._close_messages_no_wait()
 
     def action_redraw(self) -> None:
-        """Draws the whole screen anew: of a frame only the cells that changed are written, so other writing stays."""
+        """Draws the whole screen again, over the output of other programs: usually only changed cells are written."""
         if forget := getattr(self._driver, "forget", None):
             forget()
         self.refresh()
 
-    # -- the way out -----------------------------------------------------------------------------------------
+    # -- exit ------------------------------------------------------------------------------------------------
 
     def action_suspend(self) -> None:
-        """Goes back to the shell until it continues the process; requests and their clocks go on."""
+        """Returns to the shell until it continues the process; requests and their timeouts keep running."""
         stopped = False
         with contextlib.suppress(SuspendNotSupported), self.suspend():
             stopped = stop_group()
@@ -597,8 +602,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.notify("This terminal cannot suspend mcp-tui.", severity="warning", markup=False)
 
     async def action_quit(self) -> None:
-        """Quits; confirms if requests are in flight. A second time it quits at once."""
-        # Behind the first frame.
+        """Quits; confirms if requests are in flight. Pressed again, it quits at once."""
+        # Imported after the first screen.
         from mcp_tui.tui.screens.dialog import ConfirmScreen
         from mcp_tui.view.rows import listed, plural
 
@@ -618,9 +623,9 @@ class WorkbenchApp(Host, inherit_bindings=False):
         await self.open_over(screen, lambda yes: self.leave(0) if yes else None)
 
     def leave(self, status: int, patience: float | None = None) -> None:
-        """Cancels all requests, ends every connection, and exits with ``status``; a second time it exits at once.
+        """Cancels all requests, ends every connection, and exits with ``status``; called again, it exits at once.
 
-        What has not ended after ``patience`` seconds is left to the guards of the servers.
+        Servers that have not ended after ``patience`` seconds are left to their guards.
         """
         again, self._leaving = self._leaving, True
         if again or not (self.benches or self.programs.running):
@@ -634,7 +639,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         try:
             for bench in self.benches.values():
                 self.workers.cancel_group(bench, "connection")  # pyright: ignore[reportUnknownMemberType] - any result
-            # together: many take no longer than the slowest
+            # all at once: together they take no longer than the slowest
             closing = (each.client.close() for each in self.benches)
             ends = asyncio.gather(self.programs.end(), *closing, return_exceptions=True)
             await asyncio.wait((ends,), timeout=patience)
@@ -642,7 +647,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.exit(status, return_code=status)
 
     def leave_soon(self, status: int) -> bool:
-        """Calls :meth:`leave` from a signal handler; returns false if no loop runs that could do it."""
+        """Calls :meth:`leave` from a signal handler; returns false if no event loop runs."""
         loop = self._loop
         if loop is None or not loop.is_running() or not self.is_running:
             return False

@@ -1,4 +1,4 @@
-"""Tells a person who looks elsewhere how a long call goes: the title of the window, and a bell or a notification."""
+"""Reports long calls to a person who looks elsewhere, by the title of the window, and a bell or a notification."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from mcp_tui.view.rows import request
 from mcp_tui.view.text import NOTHING, SafeText, brief, clip, in_ascii, join, safe
 
 LONG_SECONDS: Final = 5.0
-"""Seconds from which on a call is long enough to be left alone."""
+"""Seconds after which a call is long enough to leave it alone."""
 
 NAME_CELLS: Final = 60
-"""Cells of a request's name, at most."""
+"""The maximum width of a request's name in cells."""
 
 OSC9: Final = ("ghostty", "iTerm.app", "WezTerm", "kitty")
 OSC777: Final = ("foot", "rxvt", "contour")
-"""Terminals that show such a notification, by ``TERM_PROGRAM`` or the beginning of ``TERM``."""
+"""The terminals that show this notification, by ``TERM_PROGRAM`` or the start of ``TERM``."""
 
 
 class Window(Protocol):
-    """The terminal as far as it is told something: :class:`mcp_tui.tui.terminal.driver.TerminalDriver`."""
+    """The functions of a terminal that reports use: :class:`mcp_tui.tui.terminal.driver.TerminalDriver`."""
 
     def write(self, data: str, /) -> None: ...
 
@@ -35,11 +35,11 @@ class Window(Protocol):
 
 
 def kind(notify: Notify, env: Mapping[str, str]) -> Notify:
-    """Returns how a terminal is told; ``auto`` chooses what it is known to show, else the bell."""
+    """Returns the way to notify; ``auto`` chooses one that the terminal is known to support, else the bell."""
     if notify != "auto":
         return notify
     names = env.get("TERM_PROGRAM", ""), env.get("TERM", "").removeprefix("xterm-")
-    if "TMUX" in env or "STY" in env:  # which keep such a notification to themselves
+    if "TMUX" in env or "STY" in env:  # they do not pass such a notification on
         return "bell"
     if names[0] in OSC9 or names[1].startswith(OSC9):
         return "osc9"
@@ -47,7 +47,7 @@ def kind(notify: Notify, env: Mapping[str, str]) -> Notify:
 
 
 def notification(notify: Notify, text: SafeText) -> str:
-    """Returns what makes a terminal tell ``text``, which has no control characters."""
+    """Returns the sequence that makes a terminal show ``text``, which has no control characters."""
     match notify:
         case "osc9":
             return f"\x1b]9;mcp-tui: {text}\x07"
@@ -64,10 +64,10 @@ class Attention:
 
     Args:
         sessions: returns the open sessions.
-        seen: returns whether a person is looking at a request now.
-        notify: how to tell that a long call has ended.
-        title: whether the title of the window tells how calls go.
-        ascii_only: whether to use letters in place of glyphs.
+        seen: returns whether a person can see a request now.
+        notify: the way to report that a long call has ended.
+        title: whether the title of the window shows the state of calls.
+        ascii_only: whether to use letters instead of glyphs.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Attention:
         self._title = NOTHING
 
     def look(self, window: Window) -> None:
-        """Tells what has changed since the last look."""
+        """Reports the changes since the last call."""
         was, self._running = self._running, []
         title = NOTHING
         for session in self._sessions():

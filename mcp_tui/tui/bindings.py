@@ -1,4 +1,4 @@
-"""The table of keys as bindings of Textual."""
+"""Makes Textual bindings from the table of keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mcp_tui.view.keys import Key, Scope, keys
 
 
 class Bindings(list[BindingType]):
-    """The keys of :attr:`scopes` as bindings of Textual."""
+    """A widget or screen with the keys of :attr:`scopes` as its Textual bindings."""
 
     scopes: tuple[Scope, ...] = ()
 
@@ -27,9 +27,9 @@ def bindings(*scopes: Scope) -> Bindings:
 
 
 def footer_keys(focused: object | None, offered: Iterable[Key], *, lends: bool) -> list[Key]:
-    """Returns the keys for the footer: those of the focused widget, then those ``offered`` besides.
+    """Returns the keys for the footer: those of the focused widget, then those ``offered``.
 
-    ``lends`` says that the keys which the widget lends to others are its own now.
+    ``lends``: the keys that the widget passes on to others are its own now.
     """
     around = [] if focused is None else keys(*scopes_of([focused]))
     near = [key for key in around if key.footer and (lends or not key.lends)]
@@ -38,7 +38,7 @@ def footer_keys(focused: object | None, offered: Iterable[Key], *, lends: bool) 
 
 
 def scopes_of(nodes: Iterable[object]) -> list[Scope]:
-    """Returns the scopes of nodes: of the focused widget and those around it, the nearest first."""
+    """Returns the scopes of the focused widget and of its parents, the nearest first."""
     found: dict[str, Scope] = {}
     for node in nodes:
         for each in type(node).__mro__:

@@ -1,4 +1,4 @@
-"""The commands of the palette: one for every key, and for what can be done now: cancel 212, call slow_sql, themes."""
+"""The commands of the palette: one for every key, and others for the current state: cancel 212, call slow_sql, themes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mcp_tui.view.rows import request
 from mcp_tui.view.text import brief, safe, words
 
 MATCHED_ENTRIES: Final = 200
-"""Requests, and entries of each list of the catalogue, that a query is matched against."""
+"""The maximum number of requests, and of entries of each list of the catalogue, that a query is matched against."""
 
 SYNONYMS: Final = tuple(
     frozenset(group.split())
@@ -54,25 +54,25 @@ SYNONYMS: Final = tuple(
         "probe test check",
     )
 )
-"""Words that mean the same here. One of each group is in the names of commands."""
+"""The groups of words with the same meaning. One word of each group is in the names of commands."""
 
 T = TypeVar("T")
 
 
 class Commands:
-    """The commands of one screen, and those that a text means. Names that come from a server are never read as markup."""
+    """The commands of one screen, and the search in them. Names from a server are never read as markup."""
 
     def __init__(self, app: Host, screen: Screen[Any]) -> None:
         self._app = app
         self._screen = screen
 
     def find(self, query: str) -> list[Offer]:
-        """Returns the commands that ``query`` may mean, the best first; all that stay, if it is empty."""
+        """Returns the commands that ``query`` may mean, the best first; all lasting ones if it is empty."""
         dynamic = self._dynamic(query) if query.strip() else ()
         return best((*self._static(), *dynamic), query, self._app.preferences.look.recent)
 
     def lasting(self, offer: Offer) -> bool:
-        """Returns whether a command is there whatever the server does, so that it is worth remembering."""
+        """Whether a command always exists, so that it is worth remembering."""
         return any(each.name == offer.name for each in self._static())
 
     def _static(self) -> Iterator[Offer]:
@@ -145,9 +145,9 @@ class Commands:
 
 
 def narrowed(among: Sequence[T], text_of: Callable[[T], str], query: str) -> Sequence[T]:
-    """Returns :data:`MATCHED_ENTRIES` items that a query may mean: those with its last word, as a whole word first.
+    """Returns :data:`MATCHED_ENTRIES` items that a query may mean: those with its last word, whole words first.
 
-    To look at every word of ten thousand items takes too long between two keys.
+    Checking every word of ten thousand items takes too long between two keys.
     """
     last = query.casefold().split()[-1:]
     if len(among) <= MATCHED_ENTRIES or not last:
@@ -158,7 +158,7 @@ def narrowed(among: Sequence[T], text_of: Callable[[T], str], query: str) -> Seq
 
 
 def row_text(row: Request) -> str:
-    """Returns the words by which a request is found."""
+    """Returns the text in which a request is searched for."""
     return f"cancel stop waiting for {row.id} {row.method} {row.name}"
 
 
@@ -169,7 +169,8 @@ def _entry_text(entry: Entry) -> str:
 def best(offers: Iterable[Offer], query: str, recent: Sequence[str]) -> list[Offer]:
     """Returns the commands that ``query`` may mean, the best first.
 
-    Of equal ones, those that do something now come first, then the ``recent`` ones, then those with fewer other words.
+    Of equal matches, those that would do something now come first, then the ``recent`` ones, then those with fewer
+    other words.
     """
     places = {name: place for place, name in enumerate(recent)}
     meant = [(word, meanings(word)) for word in query.casefold().split()]
@@ -183,7 +184,7 @@ def best(offers: Iterable[Offer], query: str, recent: Sequence[str]) -> list[Off
 
 
 def meanings(word: str) -> frozenset[str]:
-    """Returns the words that a typed one, perhaps its beginning, may stand for."""
+    """Returns the words that a typed word, or its start, may stand for."""
     if len(word) < 3:
         return frozenset()
     groups = (group for group in SYNONYMS if any(each.startswith(word) for each in group))
@@ -191,9 +192,10 @@ def meanings(word: str) -> frozenset[str]:
 
 
 def ranked(offer: Offer, meant: Sequence[tuple[str, frozenset[str]]]) -> int | None:
-    """Returns how far a command is from what was typed, 0 for nothing else; ``None`` if a word does not lead to it.
+    """Returns the distance between a command and the typed words, 0 for an exact match; ``None`` if a word does not
+    match.
 
-    A word is looked for as a word of the name, as the beginning of one, within it, by its meanings, and in the note.
+    Each word is looked for as a word of the name, as the start of one, within one, by its meanings, and in the note.
     """
     name, note = offer.name.casefold(), offer.note.casefold()
     parts = frozenset(name.split()) | frozenset(_COMMAND_WORD.findall(name))

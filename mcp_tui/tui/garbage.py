@@ -1,6 +1,7 @@
-"""The garbage collector of the workbench: off until the first frame, and then of everything only while nobody types.
+"""The garbage collector of the workbench: off until the first screen; after that, full collections run only while nobody
+types.
 
-A collection of everything takes 60 ms and more after some minutes of a busy session, for which each key would have to wait.
+After some minutes of a busy session a full collection takes 60 ms or more, for which each key would have to wait.
 """
 
 from __future__ import annotations
@@ -14,28 +15,28 @@ from textual.app import App
 from mcp_tui.transport.base import Turn
 
 PAUSE_SECONDS: Final = 0.5
-"""Seconds without a key after which somebody reads, or is away."""
+"""Seconds without a key after which a person reads or is away."""
 
 EVERY_SECONDS: Final = 10.0
-"""Seconds between two collections at least: a key may come in the middle of one."""
+"""The minimum number of seconds between two collections: a key may arrive during one."""
 
 LOOK_SECONDS: Final = 0.25
 
 DUE: Final = 10
-"""Collections of the middle generation after which one of everything is due, as in Python itself."""
+"""The number of collections of the middle generation after which a full one is due, as in Python itself."""
 
 AT_LEAST: Final = 1000
-"""The same for somebody who never pauses."""
+"""The same for a person who never pauses."""
 
 
 class Collector:
-    """Collects in the pauses of a person."""
+    """Collects garbage while a person pauses."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
 
     def begin(self, app: App[Any]) -> None:
-        """Turns collecting on again if the start turned it off; leaves out for good what was loaded until now."""
+        """Enables collecting if the start disabled it; permanently excludes the objects loaded so far."""
         if not gc.isenabled():
             gc.freeze()
             gc.set_threshold(*gc.get_threshold()[:2], AT_LEAST)

@@ -1,4 +1,4 @@
-"""The app as every screen of ours sees it."""
+"""The base class of apps that can show our screens."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from mcp_tui.tui.widgets.canvas import AsciiTwins
 from mcp_tui.view.text import NOTHING, SafeText, symbols
 
 FRAME_STYLES: Final = Path(__file__).with_name("frame.tcss")
-"""The styles of the first frame of a workbench."""
+"""The styles of the first screen of a workbench."""
 
 STYLES: Final = Path(__file__).with_name("app.tcss")
-"""Those of all other screens and widgets."""
+"""The styles of all other screens and widgets."""
 
 
 OPENING_TURNS: Final = 50
-"""Steps of the event loop until an opened screen receives keys."""
+"""The number of turns of the event loop until an opened screen receives keys."""
 
 SCREEN_WAIT_SECONDS: Final = 2.0
-"""Seconds that a key waits for its screen."""
+"""Seconds for which a key waits for its screen."""
 
 Result = TypeVar("Result")
 
@@ -51,7 +51,7 @@ class Offer(NamedTuple):
         run: its function.
         key: the key with the same effect, if there is one.
         now: whether it would do something now.
-        theme: the theme that it chooses, if it does.
+        theme: the theme that it chooses, if any.
     """
 
     name: SafeText
@@ -65,8 +65,8 @@ class Offer(NamedTuple):
 class Host(App[int], inherit_bindings=False):
     """An app for our screens.
 
-    If the settings say ``ascii``, the terminal cannot show the glyphs, so their ASCII twins are drawn. ``timers`` says how
-    clocks run: ``live``, ``slow`` (once a second), or ``off`` (only when something else changes).
+    With the setting ``ascii`` the terminal cannot show the glyphs, so their ASCII twins are drawn. ``timers`` is
+    ``live``, ``slow`` (updated once a second), or ``off`` (updated only when something else changes).
     """
 
     CSS_PATH = [FRAME_STYLES, STYLES]
@@ -79,28 +79,28 @@ class Host(App[int], inherit_bindings=False):
         self.guard = KeyGuard()
         self.programs = Programs(self)
         self.terminal: TerminalDriver | None = None
-        """The terminal, once there is one: not in a browser."""
+        """The terminal, after the start; ``None`` in a browser."""
         self.theme_names: list[str] = []
         self.chosen_theme = ""
-        """The theme to go back to while another one is previewed."""
+        """The theme to restore after the preview of another one."""
         self.light = assumed_light()
-        """Whether the terminal has a light background, as far as it is known."""
+        """Whether the terminal has a light background, as far as known."""
         self.automatic = preferences.settings.theme == AUTO
-        """Whether the theme is the one that suits the terminal."""
+        """Whether the theme follows the terminal's background."""
         self._twins = [AsciiTwins()] if self.ascii else []
 
     def get_driver_class(self) -> type[Driver]:
-        """Returns our driver, or the one that ``TEXTUAL_DRIVER`` names."""
+        """Returns our driver, or the driver that ``TEXTUAL_DRIVER`` names."""
         if os.environ.get("TEXTUAL_DRIVER"):
             return super().get_driver_class()
         return TerminalDriver
 
     def suiting(self, theme: str) -> str:
-        """Returns the name of a theme; that of the one that suits the terminal for :data:`AUTO`."""
+        """Returns the name of a theme; for :data:`AUTO`, the theme that suits the terminal."""
         return automatic(self.console.color_system, light=self.light) if theme == AUTO else theme
 
     def choose_theme(self, name: str) -> None:
-        """Takes a theme, and keeps it for the next start unless the settings name one."""
+        """Uses a theme, and stores it for the next start unless the settings name one."""
         look = self.preferences.look
         self.automatic = name == AUTO
         self.theme = self.suiting(name)
@@ -108,7 +108,7 @@ class Host(App[int], inherit_bindings=False):
             look.theme = "" if self.automatic else name
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
-        """Leaves a key to the focused widget if it is text there, whatever a person has bound to it."""
+        """Leaves a key to the focused widget if it is text there, even if a person bound it to a command."""
         if (
             priority
             and self.focused is not None
@@ -118,7 +118,9 @@ class Host(App[int], inherit_bindings=False):
         return await super()._check_bindings(key, priority)
 
     def copy_to_clipboard(self, text: str, *, raw: bool = False) -> None:
-        """Copies a text by OSC 52, with control characters as symbols: a shell would obey them. ``raw`` keeps them."""
+        """Copies a text by OSC 52, with control characters as symbols, because a shell would obey them. ``raw`` keeps
+        them.
+        """
         super().copy_to_clipboard(text.encode("utf-8", "replace").decode() if raw else symbols(text))
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -141,7 +143,7 @@ class Host(App[int], inherit_bindings=False):
             await asyncio.sleep(0)
 
     async def arrived(self, screen: Screen[Any]) -> bool:
-        """Waits until a screen that was pushed has its widgets; returns false if that never happens."""
+        """Waits until a pushed screen has its widgets; returns false if that does not happen."""
         until = time.monotonic() + SCREEN_WAIT_SECONDS
         while not screen.is_mounted and time.monotonic() < until:  # noqa: ASYNC110 - Textual has no event for it
             await asyncio.sleep(0)

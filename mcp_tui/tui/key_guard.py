@@ -1,4 +1,4 @@
-"""Guards against keys that a person typed for something else: which are swallowed, and when a key may act."""
+"""Guards against keys that a person typed for something else: decides which are ignored, and when a key may act."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ READ_SECONDS: Final = 0.7
 """Seconds without a key after which a person has seen the screen."""
 
 REPEAT_SECONDS: Final = 0.25
-"""Seconds between two repetitions of a request by a held key."""
+"""The minimum number of seconds between two repetitions of a request by a held key."""
 
 MOVING_SECONDS: Final = 0.3
-"""Seconds within which a key has moved the cursor."""
+"""Seconds within which a move of the cursor counts as the effect of a key."""
 
 
 class KeyGuard:
-    """Judges keys by what a person can have seen when pressing them. ``now`` returns monotonic seconds.
+    """Judges keys by what a person can have seen when they pressed them. ``now`` returns monotonic seconds.
 
-    After a refusal, a dialog that closed by itself, or a lost connection, printable keys and enter are swallowed until
-    no key came for :data:`READ_SECONDS`: they were typed for something that is gone. But a person can always stop
-    something: after a refusal, the keys that open a prompt to cancel still work, as the prompt shows what it cancels and
-    takes nothing of the rest of the burst; and any key that cancels works when it is pressed twice in a row, which no stray
-    text does by more than opening such a prompt. A key that acts on a server works only if
-    the row under the cursor was there for that long before the first key of its burst, and so does a key that decides
-    something in a dialog. What cancels is never refused for that: it acts on :attr:`aimed`. Text that is typed ahead
-    into a dialog is meant for it; a key that is typed ahead of a question is no answer.
+    After a refusal, a dialog that closed automatically, or a lost connection, printable keys and enter are ignored
+    until there is no key for :data:`READ_SECONDS`: they were typed for something that is gone. But a person can
+    always stop something. After a refusal, the keys that open a prompt to cancel still work: the prompt shows the
+    request and ignores the rest of the burst. And any key that cancels works when it is pressed twice in a row: stray
+    text that does this can at most open such a prompt.
+
+    A key that acts on a server works only if the row under the cursor was there for that time before the first key of
+    the burst. The same holds for a key that decides something in a dialog. A key that cancels is never refused for
+    that; it acts on :attr:`aimed`. Text that is typed ahead into a dialog is meant for it; a key that is typed ahead
+    of a question is not an answer.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -43,26 +45,27 @@ class KeyGuard:
         self._spared: Collection[str] = ()
         self._swallowed = ""
         self.aimed: object = None
-        """What was under the cursor when the burst began, or where a person moved the cursor since."""
+        """The item under the cursor when the burst began, or the item to which a person moved the cursor since."""
 
     # -- swallowing --------------------------------------------------------------------------------------------
 
     def block(self, reason: SafeText, spared: Collection[str] = ()) -> None:
-        """Swallows keys from now on until there is a pause, but for the first one with a name in ``spared``."""
+        """Ignores keys from now on until there is a pause, except for the first one with a name in ``spared``."""
         self.reason = reason
         self._spared = spared
         self._swallowed = ""
         self._blocked_until = self.now() + READ_SECONDS
 
     def block_burst(self, reason: SafeText) -> None:
-        """Swallows the keys of the burst that is under way: something opened by itself in the middle of it."""
+        """Ignores the remaining keys of the current burst, because something opened automatically during it."""
         if self.now() - self._last_key < READ_SECONDS:
             self.block(reason)
 
     def swallows(self, key: str = "", *, text: bool, cancels: bool = False) -> bool:
-        """Returns whether a key pressed now is swallowed.
+        """Whether a key pressed now is ignored.
 
-        ``text`` is true for printable keys and enter, ``cancels`` for keys that cancel requests where they are pressed.
+        ``text`` is true for printable keys and enter, ``cancels`` for keys that cancel requests where they are
+        pressed.
         """
         now = self.now()
         if now - self._last_key >= READ_SECONDS:
@@ -71,7 +74,7 @@ class KeyGuard:
         self._last_key = now
         if now < self._blocked_until:
             self._blocked_until = now + READ_SECONDS
-            # Each further press lengthens the pause, so an impatient person would never get a cancel through.
+            # Each press restarts the pause, so an impatient person could never cancel.
             if cancels and (key in self._spared or key == self._swallowed):
                 self._spared, self._swallowed = (), ""
             elif text:
@@ -81,7 +84,7 @@ class KeyGuard:
         return False
 
     def release(self) -> None:
-        """Notes a click, which is always meant: nothing is swallowed any more, and its target was seen."""
+        """Notes a click, which is always intended: no key is ignored any more, and its target was seen."""
         self._blocked_until = self._last_key = -inf
         self._burst = self._moved = self._clicked = self.now()
         self._moved_by_text = False
@@ -89,23 +92,23 @@ class KeyGuard:
     # -- acting ------------------------------------------------------------------------------------------------
 
     def watch(self, target: object, *, ended: bool = False) -> None:
-        """Notes what is under the cursor now, and whether that has ended; called often, and before each key."""
+        """Notes the item under the cursor, and whether it has ended; called often, and before each key."""
         if (target, ended) == self._target:
             return
         same, self._target = self._target[0] == target, (target, ended)
         if same or self.now() - self._moved > MOVING_SECONDS:
             self._changed = self.now()
-        # An arrow shows that the person saw where the cursor went. A letter, such as
-        # one that filters, shows nothing of that.
+        # An arrow key shows that the person saw the new place of the cursor. A letter, such as one that filters, does
+        # not.
         elif not self._moved_by_text:
             self._changed = -inf
 
     def aim(self, target: object) -> None:
-        """Notes that a person put the cursor on this."""
+        """Notes that a person put the cursor on this item."""
         self._target, self._changed, self.aimed = (target, False), -inf, target
 
     def moved(self, target: object) -> None:
-        """Notes what is under the cursor after a key: if that is something else, the key moved it."""
+        """Notes the item under the cursor after a key: if it changed, the key moved the cursor."""
         if target != self._target[0]:
             self.aimed = target
 
@@ -115,7 +118,7 @@ class KeyGuard:
         return self._changed == -inf or self.was_readable(self._changed)
 
     def was_readable(self, since: float) -> bool:
-        """Returns whether something shown since then could be read before the person began to type, or was clicked."""
+        """Whether a person could read something shown since then before they began to type, or clicked it."""
         if self._clicked > self._last_key:
             return True
         now = self.now()
@@ -123,7 +126,7 @@ class KeyGuard:
         return began - since >= READ_SECONDS
 
     def may_repeat(self) -> bool:
-        """Returns whether a key may repeat a request now; a held key comes far more often."""
+        """Whether a key may repeat a request now; a held key repeats far more often."""
         now = self.now()
         if now - self._repeated < REPEAT_SECONDS:
             return False

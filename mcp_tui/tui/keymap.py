@@ -1,4 +1,4 @@
-"""Checks a person's own keys: Textual accepts any name, and drops one of two bindings on the same key silently."""
+"""Checks a person's own keys: Textual accepts any name, and silently drops one of two bindings with the same key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ALIASES: Final = {
     "ctrl+m": "enter",
     "ctrl+[": "escape",
 }
-"""Keys that a terminal cannot tell from another key."""
+"""The keys that a terminal cannot distinguish from another key."""
 
 Chosen = dict[str, tuple[str, ...]]
 """The names of a person's own keys, by id."""
@@ -38,7 +38,7 @@ Chosen = dict[str, tuple[str, ...]]
 @cache
 def editing() -> frozenset[str]:
     """Returns the keys of Textual's fields and editors."""
-    # Textual's widgets load when one is asked for: `config` alone needs few.
+    # Imported late: Textual loads its widgets one by one, and `config` alone needs few.
     from textual.scroll_view import ScrollView
     from textual.widgets import Input, TextArea
 
@@ -49,7 +49,7 @@ def editing() -> frozenset[str]:
 def keymap(
     wanted: Mapping[str, str], origins: Mapping[str, str] | None = None
 ) -> tuple[dict[str, str], list[str]]:
-    """Returns the wanted keys, by id, that can be used, and a sentence for each that cannot and keeps its default.
+    """Returns the wanted keys that can be used, by id, and a sentence for each other one, which keeps its default.
 
     ``origins`` has the file and line of each setting by ``keys.ID``.
     """
@@ -88,7 +88,7 @@ def keymap(
 
 
 def _problem(name: str) -> str:
-    """Returns what is wrong with the name of a key; empty for nothing."""
+    """Returns the problem of a key's name; empty if there is none."""
     if not name:
         return "a key is missing"
     *modifiers, base = name.split("+")
@@ -107,13 +107,13 @@ def _problem(name: str) -> str:
 
 
 def _seldom(name: str) -> bool:
-    """Returns whether only terminals with the Kitty protocol send a key."""
+    """Whether only terminals with the Kitty protocol send a key."""
     plain = name.removeprefix("alt+")
     return "+" in plain and plain not in _SENT
 
 
 def _shadowed(id_: str, names: tuple[str, ...], usual: set[str]) -> str:
-    """Returns why none of the keys would work in their scopes: they move the focus, or belong to a field or a list."""
+    """Returns why no key of an action would work in its scopes: it moves the focus, or belongs to a field or a list."""
     for scope, key in _places(id_):
         reasons = [_taken(scope, key, name) if name not in usual else "" for name in names]
         if all(reasons) or (key.priority and any(map(character, names)) and scope.field):
@@ -138,7 +138,7 @@ def _taken(scope: Scope, key: Key, name: str) -> str:
 
 
 def _places(id_: str) -> Iterator[tuple[Scope, Key]]:
-    """Yields the scopes that have an id, with their key."""
+    """Yields the scopes with an id, and their key."""
     for scope in SCOPES.values():
         for key in scope.keys:
             if key.id == id_:
@@ -146,12 +146,12 @@ def _places(id_: str) -> Iterator[tuple[Scope, Key]]:
 
 
 def _around(scope: Scope) -> frozenset[str]:
-    """Returns the names of a scope and of all that may be around it."""
+    """Returns the names of a scope and of all scopes that may be around it."""
     return frozenset({scope.name}).union(*(_around(SCOPES[name]) for name in scope.within))
 
 
 def _others(id_: str) -> Iterator[Key]:
-    """Yields the keys with another meaning that work at the same time, except for those that share a default key."""
+    """Yields the keys with another meaning that work at the same time, except those with the same default key."""
     for scope, key in _places(id_):
         for around in SCOPES.values():
             if scope.name not in _around(around) and around.name not in _around(scope):
@@ -164,7 +164,7 @@ def _others(id_: str) -> Iterator[Key]:
 
 
 def _clash(chosen: Chosen) -> tuple[str, str, Key] | None:
-    """Returns the id of a person's own key that another one has, the name of the key, and the other; the last first."""
+    """Returns one clash between a person's keys: the id, the name of the key, and the other id; the last clash first."""
     for id_ in reversed(chosen):
         for other in _others(id_):
             taken = chosen.get(other.id) or names_of(other.keys)

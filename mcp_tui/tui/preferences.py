@@ -1,4 +1,4 @@
-"""Everything the app is started with: settings, the last look of the screen, and options of the command line."""
+"""The preferences of the app: settings, the state of the screen from last time, and options of the command line."""
 
 from __future__ import annotations
 
@@ -22,24 +22,22 @@ if TYPE_CHECKING:
     from mcp_tui.protocol.states import Limits
 
 ASK_SECONDS: Final = 10.0
-"""Seconds between the timeout of a request and its cancel, in which a person is asked."""
+"""Seconds between the timeout of a request and its cancel, while a person is asked."""
 
 RECENT_COMMANDS: Final = 20
-"""Commands of the palette that are remembered."""
+"""The number of remembered commands of the palette."""
 
 MORE_SECONDS: Final = 30.0
-"""Seconds that ``+`` and *Wait 30 s more* give."""
+"""Seconds by which ``+`` and *Wait 30 s more* extend a timeout."""
 
 
 @dataclass(slots=True)
 class Look:
-    """The settings that a person makes with keys. ``pane`` and ``theme`` are empty if none was chosen.
+    """The choices that a person makes with keys, stored in a small file for the next start.
 
-    ``recent`` are the names of commands that were run from the palette, the latest first.
-    ``copied`` is the kind of copy that was made last.
-
-    It is kept in a small file from one start to the next: ``path``, ``None`` for none. ``themed`` says that the settings
-    name a theme, so that none is kept.
+    ``pane`` and ``theme`` are empty if none was chosen. ``recent`` has the names of commands run from the palette,
+    the latest first. ``copied`` is the kind of the last copy. ``path`` is the file, ``None`` for none. ``themed``:
+    the settings name a theme, so none is stored.
     """
 
     shares: Shares = field(default_factory=Shares)
@@ -54,7 +52,7 @@ class Look:
 
     @classmethod
     def read(cls, path: Path) -> Look:
-        """Reads a file; returns the defaults if there is none, or for what we did not write."""
+        """Reads a file; returns the defaults if it is missing, and for values that we did not write."""
         told: object = read_own(path, 65_536)
         said = cast("dict[str, object]", told) if isinstance(told, dict) else {}
         placed, ran = said.get("shares"), said.get("recent")
@@ -71,11 +69,11 @@ class Look:
         )
 
     def remember(self, command: str) -> None:
-        """Takes over a command that was run from the palette."""
+        """Adds a command that was run from the palette."""
         self.recent = (command, *(each for each in self.recent if each != command))[:RECENT_COMMANDS]
 
     def keep(self, shares: Shares, pane: str) -> None:
-        """Takes over the look of a screen that closes, and writes it; ``pane`` is empty if nobody chose one."""
+        """Writes the layout of a screen that closes; ``pane`` is empty if nobody chose one."""
         self.shares, self.pane = shares, pane or self.pane
         if self.path is None:
             return
@@ -88,7 +86,7 @@ class Look:
             "recent": self.recent,
             "copied": self.copied,
         }
-        with suppress(ConfigError):  # that it cannot be written is no reason to stop
+        with suppress(ConfigError):  # a failed write is no reason to stop
             write_own(self.path, kept)
 
 
@@ -100,11 +98,11 @@ def _word(said: object) -> str:
 class Preferences:
     """The settings with their ``origins`` (a place or variable for each dotted key), and ``problems`` to show once.
 
-    ``look`` is the last look of the screen, ``themes`` the folder of the person's own themes. ``limits`` gives those of a
-    server's tool. ``first`` is a server that was named and needs consent; ``complete`` makes the target of a definition
-    from the answers to its inputs, or raises an exception with one sentence. ``config`` is the only config file to read.
-    ``watched`` are the files of the first server that restart it.
-    ``explain`` words any exception for people. ``control_socket`` opens the socket by which other processes reach a client.
+    ``look`` has the choices from last time, ``themes`` is the folder of the person's own themes. ``limits`` returns
+    the limits of a server's tool. ``first`` is a named server that needs consent; ``complete`` makes the target of a
+    definition from the answers to its inputs, or raises an exception with one sentence. ``config`` is the only config
+    file to read. ``watched`` has the files that restart the first server. ``explain`` describes any exception for a
+    person. ``control_socket`` opens the socket by which other processes reach a client.
     """
 
     settings: Settings = DEFAULTS

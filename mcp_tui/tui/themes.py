@@ -1,7 +1,7 @@
-"""Themes as TOML files: those that ship with mcp-tui, and the user's own.
+"""Themes as TOML files: those of mcp-tui, and the user's own.
 
-A broken file costs its theme and one sentence, never the start of the app. A file may hold only literal colours and text
-styles: anything else would break the style sheet later, when something is drawn with it.
+A broken file loses its theme and causes one sentence, but never stops the start of the app. A file may contain only
+literal colours and text styles: anything else would break the style sheet later, when something is drawn with it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from mcp_tui.config.files import ConfigError, read_text, shipped_folder, why
 from mcp_tui.protocol.patterns import late
 
 AUTO: Final = "auto"
-"""The name for the theme that suits the terminal."""
+"""The name of the automatic theme, which suits the terminal."""
 
 FIRST_THEME: Final = "mcp-tui-dark"
-"""The theme of a dark terminal, and in place of one that there is not."""
+"""The theme of a dark terminal, and the replacement of a missing one."""
 
 THEME_FILE_BYTES: Final = 64 * 1024
-"""The size of the largest theme file that is read."""
+"""The maximum size of a theme file in bytes."""
 
 _THEME_COLOUR: Final = late(
     "#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})"
@@ -43,8 +43,8 @@ _FIELDS: Final = {each.name for each in fields(Theme)}
 def load_themes(own: Path) -> tuple[list[Theme], list[str]]:
     """Returns the themes, sorted by name, and one sentence for each file that cannot be used.
 
-    A theme in the user's folder ``own`` replaces a shipped one of the same name; of two with one name in that folder, the
-    first by file name counts.
+    A theme in the user's folder ``own`` replaces a shipped one with the same name. Of two with one name in that
+    folder, the first by file name counts.
     """
     themes: dict[str, Theme] = {}
     problems: list[str] = []
@@ -77,7 +77,7 @@ def automatic(system: str | None, *, light: bool) -> str:
 
 
 def shown(theme: Theme, system: str | None, *, light: bool) -> Theme:
-    """Returns what a terminal can show of a theme: with 16 colours, the terminal's own in place of the theme's."""
+    """Returns a theme as a terminal can show it: with 16 colours, the terminal's own colours replace the theme's."""
     if theme.ansi or system != "standard":
         return theme
     own = read_theme(shipped_folder() / f"{automatic(system, light=light)}.toml")
@@ -85,7 +85,7 @@ def shown(theme: Theme, system: str | None, *, light: bool) -> Theme:
 
 
 def first_theme(name: str, own: Path) -> Theme | None:
-    """Returns the theme to start with: the one called ``name``, else :data:`FIRST_THEME`, ``None`` if that is missing."""
+    """Returns the theme to start with: the one called ``name``, else :data:`FIRST_THEME`; ``None`` if that is missing."""
     files = [shipped_folder() / f"{each}.toml" for each in (name, FIRST_THEME)]
     with suppress(OSError):
         files = [*(theme_files(own) if name != FIRST_THEME else ()), *files]
@@ -101,7 +101,7 @@ def theme_files(folder: Path) -> list[Path]:
     """Returns the theme files in a folder, sorted by name.
 
     Raises:
-        OSError: the folder exists, but cannot be read.
+        OSError: the folder exists but cannot be read.
     """
     with suppress(FileNotFoundError):
         return sorted(file for file in folder.iterdir() if file.suffix == ".toml")
@@ -109,7 +109,7 @@ def theme_files(folder: Path) -> list[Path]:
 
 
 def stamp(own: Path) -> tuple[tuple[str, int, int], ...]:
-    """Returns the name, time, and size of each theme file in the user's folder, to see when one changes."""
+    """Returns the name, time, and size of each theme file in the user's folder, to notice changes."""
     found: list[tuple[str, int, int]] = []
     with suppress(OSError):
         for file in theme_files(own):
@@ -136,7 +136,7 @@ def read_theme(file: Path) -> Theme:
         theme.variables.setdefault("ansi-background", "ansi_black")
         theme.variables.setdefault("ansi-foreground", "ansi_white")
     elif "block-cursor-background" not in theme.variables:
-        # Textual's own is the colour of what is in flight, which could not be read on it
+        # Textual's own colour is that of requests in flight, which would be unreadable on it.
         colours = theme.to_color_system().generate()
         below, text = (Color.parse(colours[name]) for name in ("background", "foreground"))
         theme.variables["block-cursor-foreground"] = text.hex
@@ -146,7 +146,7 @@ def read_theme(file: Path) -> Theme:
 
 
 _shipped_theme: Final = cache(read_theme)
-"""Reads a theme that comes with the program, once."""
+"""Reads a shipped theme, once."""
 
 
 def _problems(table: dict[str, Any]) -> Iterator[str]:
@@ -172,7 +172,7 @@ def _problems(table: dict[str, Any]) -> Iterator[str]:
 
 
 def _check(name: str, value: Any) -> tuple[bool, str]:
-    """Returns whether the value of a field is allowed, and what is."""
+    """Returns whether the value of a field is allowed, and which values are."""
     if name in ("dark", "ansi"):
         return isinstance(value, bool), "true or false"
     if name in ("luminosity_spread", "text_alpha"):

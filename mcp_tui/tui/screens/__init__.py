@@ -1,1 +1,1 @@
-"""Screens: the workbench, what opens over it, and the picker of a server."""
+"""The screens: the workbench, the dialogs over it, and the picker of a server."""

@@ -1,4 +1,4 @@
-"""The screen of running sessions of another process: their recordings, followed, with keys that cancel there."""
+"""The screen of running sessions of another process: it follows their recordings, and its keys cancel in them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from mcp_tui.view.keys import ATTACHED, EVERYWHERE, RECORDING, Key, keys
 from mcp_tui.view.text import brief, safe, words
 
 MORE_SECONDS: Final = 2.0
-"""Seconds between two looks for more sessions of a client."""
+"""Seconds between two searches for more sessions of a client."""
 
 
 class AttachScreen(ReplayScreen):
-    """A running session, or all of a client. Leaving it leaves them running; when they end, the ``recording`` stays to be
-    read.
+    """A running session, or all sessions of a client.
+
+    Leaving the screen leaves them running; when they end, the ``recording`` can still be read.
     """
 
     BINDINGS = bindings(ATTACHED)
@@ -53,7 +54,7 @@ class AttachScreen(ReplayScreen):
         self.app.run_worker(self._add_more, group="more sessions", exclusive=True, exit_on_error=True)
 
     async def _add_more(self) -> None:
-        # It waits for other processes.
+        # This waits for other processes.
         for each in await asyncio.to_thread(self.attached.look_for_more):
             assert isinstance(self.replay, ClientRecording)
             self.replay.add(each)
@@ -73,7 +74,7 @@ class AttachScreen(ReplayScreen):
         return idle | {"request.cancel", "request.cancel-now"} if row is None or not row.open else idle
 
     def action_allow(self) -> None:
-        """Lets one call through that is equal to the selected one, if that was refused."""
+        """Permits one call that is equal to the selected one, if that was refused."""
         row = self.table.selected
         if self._refuses():
             return

@@ -30,33 +30,33 @@ from mcp_tui.view.rows import counted
 from mcp_tui.view.text import SafeText, brief, clean, clip, fit, join, safe, width, words
 
 LISTED_TOOLS: Final = 200
-"""Tools that are listed at once; the rest is counted."""
+"""The maximum number of tools that are listed at once; the rest is counted."""
 
 STEP_SECONDS: Final = 0.02
-"""Seconds of a search between which keys and cancels are handled."""
+"""The length of one step of a search in seconds; keys and cancels are handled between two steps."""
 
 SHOW_SECONDS: Final = 0.2
-"""Seconds after which more of an unfinished search is shown."""
+"""Seconds after which more results of an unfinished search are shown."""
 
 LIST_CELLS: Final = 30, 22
-"""Cells of a tool's name and of its arguments in the list, at most."""
+"""The maximum widths of a tool's name and of its arguments in the list, in cells."""
 
 ABOUT_LINES: Final = 4, 9
-"""Lines of the description below the list: for which a long list gives way, and at most."""
+"""The lines of the description below the list: those that a long list leaves to it, and the maximum."""
 
 LINE_CELLS: Final = 66
-"""Cells of its lines, as they are estimated: the dialog is as high as the longest one needs."""
+"""The estimated width of its lines in cells: the dialog is as high as the longest description needs."""
 
 
 class FilterInput(LineInput):
-    """The filter above the list. Enter belongs to the screen: keys typed after it are for the form that it opens."""
+    """The filter above the list. The screen handles enter: keys typed after it are for the form that it opens."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return action != "submit"
 
 
 class ToolList(Vertical):
-    """Tools with a filter above and a description below."""
+    """A list of tools with a filter above and a description below."""
 
     def __init__(self, tools: Sequence[Entry]) -> None:
         self.tools = tools
@@ -73,7 +73,7 @@ class ToolList(Vertical):
         super().__init__(self.filter, self._options, self._about, id="list")
 
     def size_for(self, space: int) -> None:
-        """Divides ``space`` lines: all tools, whether or not they pass the filter, then the description of one."""
+        """Divides ``space`` lines: first for all tools, regardless of the filter, then for the description of one."""
         lines = min(len(self.tools), LISTED_TOOLS) + (len(self.tools) > LISTED_TOOLS)
         most = max((tool.described_lines(LINE_CELLS) for tool in self.tools[:LISTED_TOOLS]), default=0)
         least = min(ABOUT_LINES[0], most)
@@ -83,14 +83,14 @@ class ToolList(Vertical):
         self._about.styles.height = self._about_lines
 
     class Counted(Message):
-        """How many tools pass the filter, in words."""
+        """The number of tools that pass the filter, in words."""
 
         def __init__(self, text: SafeText) -> None:
             super().__init__()
             self.text = text
 
     def fill(self) -> None:
-        """Lists the tools that pass the filter, of many those that are found at once, and the others later.
+        """Lists the tools that pass the filter: those that are found at once, and the others later.
 
         Without a new filter the cursor stays on its tool.
         """
@@ -104,7 +104,7 @@ class ToolList(Vertical):
             self._show(self.highlighted)
 
     def _go_on_later(self) -> None:
-        """Has the rest of a search done between the keys that come."""
+        """Continues the search between the keys that arrive."""
         if not self._search.done:
             self.set_timer(STEP_SECONDS / 2, partial(self._go_on, self._search))
 
@@ -134,7 +134,7 @@ class ToolList(Vertical):
         for tool, label in zip(shown, labels, strict=True):
             given = safe("  {}", fit(tool.arguments, hints))
             summary = safe("  {}", clip(tool.summary, 200)), "$text-muted"
-            shown_name = fit(label, max(names, width(label)))  # a longer one takes the room of what follows
+            shown_name = fit(label, max(names, width(label)))  # a longer one uses the next column
             options.append(Option(Content.assemble((shown_name, "bold"), given, summary)))
         if len(self._found) > len(shown):
             more = safe("… {:,} more (type to filter)", len(self._found) - len(shown))
@@ -171,7 +171,7 @@ class ToolList(Vertical):
 
     @property
     def chosen(self) -> Entry | None:
-        """The tool under the cursor after everything that was typed, even if its message is still under way."""
+        """The tool under the cursor after all typed keys, even if their messages are still queued."""
         moved = self.highlighted is not None and self._options.highlighted != 0
         self.fill()
         if not self._search.done:
@@ -186,37 +186,37 @@ class ToolList(Vertical):
 
 
 DESCRIPTION_LINES: Final = 9
-"""Lines of a tool's description, at most."""
+"""The maximum number of lines of a tool's description."""
 
 DIALOG_LINES: Final = 36
-"""Lines of the dialog, at most."""
+"""The maximum number of lines of the dialog."""
 
 WIDE_CELLS: Final = 120
-"""Cells of a terminal from which on the dialog is wider."""
+"""The width of a terminal in cells from which the dialog is wider."""
 
 SHORT_LINES: Final = 30
-"""Lines of a terminal below which a field is described in two lines, not three."""
+"""The height of a terminal in lines below which a field's description has two lines, not three."""
 
 NamedCall = tuple[str, dict[str, Json]]
 """A tool's name, as the server wrote it, and its arguments."""
 
 
 class CallScreen(Dialog[NamedCall | None]):
-    """Dismisses the call to send, or ``None``.
+    """Dismisses with the call to send, or ``None``.
 
-    First a list with a filter, then a form for the arguments of the chosen entry. ctrl+s sends from both; from the list
-    only a tool without required arguments. A form whose arguments break the schema says so and stays. esc goes back to
-    the list, where drafts are kept, then closes. A tool that is marked as destructive needs a confirmation, once for each
-    of its definitions.
+    First it shows a list with a filter, then a form for the arguments of the chosen entry. ctrl+s sends from both;
+    from the list only a tool without required arguments. A form whose arguments break the schema shows that and stays
+    open. esc goes back to the list, where drafts are kept, then closes. A tool that is marked as destructive needs a
+    confirmation, once for each of its definitions.
 
     Args:
         tools: the tools to list.
         preset: opens the form of this entry at once, even if it is not listed; esc then closes.
-        preset_arguments: the arguments in that form, in place of the defaults.
+        preset_arguments: the arguments in that form, instead of the defaults.
         earlier: returns earlier arguments of a tool, the latest first.
-        asked: the definitions of tools that were confirmed; grows here.
-        drafts: what was typed and not sent, by the definitions of tools; kept here.
-        completer: makes what completes arguments; it is given the form's ``offer``.
+        asked: the definitions of confirmed tools; the screen adds to it.
+        drafts: the typed and unsent arguments, by the definitions of tools; the screen adds to it.
+        completer: makes the object that completes arguments; it gets the form's ``offer``.
         preview: returns a text to show while arguments are typed: the URI of a template.
     """
 
@@ -251,7 +251,7 @@ class CallScreen(Dialog[NamedCall | None]):
         self._preview = preview
         self._known: list[dict[str, Json]] = []
         self._at = 0
-        """The number of the earlier arguments in the form, from 1; 0 for what was typed."""
+        """The number of the earlier arguments in the form, from 1; 0 for the typed ones."""
         self._typed: Draft = {}
         self._form: Form | None = None
         self._described = Section(words(""), ())
@@ -280,7 +280,8 @@ class CallScreen(Dialog[NamedCall | None]):
         ]
 
     def on_mount(self) -> None:
-        self.set_class(self.app.size.width >= WIDE_CELLS, "-wide")  # before it is drawn, at one width only
+        # set before the first drawing, so that it is drawn once
+        self.set_class(self.app.size.width >= WIDE_CELLS, "-wide")
         if self._preset is None:
             self._show_list()
         else:
@@ -298,7 +299,7 @@ class CallScreen(Dialog[NamedCall | None]):
 
     @property
     def _lines_left(self) -> int:
-        """Lines between the frame and the keys, at most."""
+        """The maximum number of lines between the frame and the keys."""
         return min(DIALOG_LINES, self.size.height - 2) - 5
 
     # -- the list --------------------------------------------------------------------------------------------
@@ -322,7 +323,7 @@ class CallScreen(Dialog[NamedCall | None]):
             self._box.border_subtitle = Content(event.text)
 
     def offer(self, tools: Sequence[Entry]) -> None:
-        """Lists other tools: those of a server that was not connected yet."""
+        """Lists new tools, when a server has connected."""
         self.tool_list.tools = tools
         self._fill()
 
@@ -363,10 +364,10 @@ class CallScreen(Dialog[NamedCall | None]):
         self.set_focus(form.first or self.query_one("#call"))
 
     def _size_form(self, form: Form) -> None:
-        """Divides the room between the description, the fields, and the description of a field."""
+        """Divides the lines between the description, the fields, and the description of a field."""
         short = self.size.height < SHORT_LINES
         self.set_class(short, "-short")
-        # The pane knows its lines only after it was laid out, which is one frame too late.
+        # The pane knows its lines only after its layout, which is one frame too late.
         lines = len(wrapped_lines(self._described, (self._box.size.width or 72) - 1))
         lines = max(1, min(DESCRIPTION_LINES, self._lines_left // 4, lines))
         self._help.styles.height = lines
@@ -383,7 +384,7 @@ class CallScreen(Dialog[NamedCall | None]):
     # -- earlier arguments -----------------------------------------------------------------------------------
 
     def action_recall(self) -> None:
-        """Puts the next earlier arguments into the form; after the oldest come those that were typed."""
+        """Puts the next earlier arguments into the form; after the oldest, those that were typed."""
         form, known = self._form, self._known
         if form is None or not known:
             return
@@ -400,7 +401,7 @@ class CallScreen(Dialog[NamedCall | None]):
     # -- keys ------------------------------------------------------------------------------------------------
 
     def action_send(self) -> None:
-        """Sends the call or shows what is wrong; from the list, opens the form if something has to be filled in."""
+        """Sends the call or shows its problems; from the list, opens the form if arguments are required."""
         tool = self._tool or self.tool_list.chosen
         if tool is None:
             return
@@ -411,7 +412,7 @@ class CallScreen(Dialog[NamedCall | None]):
         elif self._form is None:
             self.open_tool(tool)
             if not tool.needs_arguments:
-                self.action_send()  # which says what is wrong with the defaults
+                self.action_send()  # it shows the problems of the defaults
 
     def action_json(self) -> None:
         if self._form is not None:
@@ -422,13 +423,13 @@ class CallScreen(Dialog[NamedCall | None]):
             self.app.run_worker(partial(self._edit, self._form), group="program", exit_on_error=True)
 
     async def _edit(self, form: Form) -> None:
-        """Has a person edit the arguments as JSON in another program, and shows what is wrong with them."""
+        """Lets a person edit the arguments as JSON in another program, and shows their problems."""
         text = await self.app.programs.edit(form.json)
         if text is not None and form.is_attached:
             form.take_json(text)
 
     def _send(self, tool: Entry, arguments: dict[str, Json]) -> None:
-        """Dismisses the call; a tool that is marked as destructive needs a confirmation first."""
+        """Dismisses with the call; a destructive tool needs a confirmation first."""
         if not tool.destructive or tool.definition in self._asked:
             self._drafts.pop(tool.definition, None)
             self.dismiss((tool.name, arguments))
@@ -447,7 +448,7 @@ class CallScreen(Dialog[NamedCall | None]):
         self.app.push_screen(ConfirmScreen(title, lines, yes="Call", no="Back"), answered)
 
     def action_close(self) -> None:
-        """Goes back to the list, and from there closes; what was typed is kept."""
+        """Goes back to the list, and from there closes; typed text is kept."""
         tool, form = self._tool, self._form
         if tool is not None and form is not None:
             self._drafts[tool.definition] = form.filled

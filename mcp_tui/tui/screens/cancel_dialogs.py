@@ -1,4 +1,4 @@
-"""Prompts about cancels: for the reason of one or several, and for what to do with overdue requests."""
+"""Prompts about cancels: for the reason of one or several, and for the handling of overdue requests."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from mcp_tui.view.rows import BAR_CELLS, bar, info, listed, plural, request
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, fit, join, one_line, safe, words
 
 TYPED_CHARACTERS: Final = 500
-"""Characters of a reason, at most."""
+"""The maximum number of characters of a reason."""
 
 
 class ReasonInput(LineInput):
-    """A one-line field of at most :data:`TYPED_CHARACTERS` visible characters, whatever is typed or pasted."""
+    """A one-line field of at most :data:`TYPED_CHARACTERS` visible characters, also after a paste."""
 
     MOST = TYPED_CHARACTERS
 
@@ -62,7 +62,7 @@ class ReasonField(Horizontal):
         self.input.replace(text, 0, TYPED_CHARACTERS)
 
     def recall(self, step: int) -> None:
-        """Shows an earlier reason; past the latest one, the draft that was typed before."""
+        """Shows an earlier reason; after the latest one, the draft that was typed before."""
         at = min(len(self.recent) - 1, max(-1, self._at + step))
         if at == self._at:
             return
@@ -82,7 +82,7 @@ _COLOURS: Final = {"completed": "$success", "failed": "bold $error", "lost": "$e
 
 
 def _ended(row: Request) -> SafeText:
-    """Returns one sentence that says why there is nothing left to cancel of a request that is over."""
+    """Returns one sentence that says why an ended request cannot be cancelled."""
     if row.state not in _ENDED_WORDS:
         return words("Already timed out and cancelled" if row.cause in TIMEOUTS else "Already cancelled")
     how = words("answered with a tool error") if row.is_error else _ENDED_WORDS[row.state]
@@ -90,10 +90,10 @@ def _ended(row: Request) -> SafeText:
 
 
 class CancelPrompt(Dialog[str | None]):
-    """Asks for the reason of a cancel; dismisses the reason, or ``None`` to cancel nothing.
+    """Asks for the reason of a cancel; dismisses with the reason, or ``None`` to cancel nothing.
 
-    The caller cancels, and may still find that the answer came first. ``over`` says that there is nothing to cancel (any
-    more): enter only closes then.
+    The caller cancels, and may still find that the answer came first. ``over`` says that nothing can be cancelled
+    (any more): then enter only closes.
     """
 
     BINDINGS = bindings(REASON)
@@ -111,7 +111,7 @@ class CancelPrompt(Dialog[str | None]):
 
     @property
     def unsent(self) -> str:
-        """The reason in the field; empty for none."""
+        """The reason in the field; empty without one."""
         return self.field.text
 
     def hints(self) -> Sequence[Hint | None]:
@@ -121,8 +121,8 @@ class CancelPrompt(Dialog[str | None]):
         return [self.CANCEL, recent, ("app.back", "Keep waiting")]
 
     async def action_cancel(self) -> None:
-        """Cancels with the typed reason; says first if everything ended unseen."""
-        # What was typed ahead of this key is part of the reason, and may still be on its way to the field.
+        """Cancels with the typed reason; if everything ended before the person saw that, shows it first."""
+        # Text typed before this key is part of the reason, and may not have reached the field yet.
         await self.typed_into(self.field.input)
         shown = self.over
         self.tick()
@@ -138,12 +138,12 @@ class CancelPrompt(Dialog[str | None]):
 class ReasonScreen(CancelPrompt):
     """Asks for the reason of one cancel.
 
-    A request that has finished, or one that cannot be cancelled at all (``initialize``), leaves nothing to cancel: the
-    prompt then says so and takes no text.
+    A request that has finished, or can never be cancelled (``initialize``), leaves nothing to cancel: the prompt then
+    says so and accepts no text.
 
     Args:
-        row: the request; it is looked at while the prompt is open.
-        way: how the cancel would leave.
+        row: the request; the prompt follows its state.
+        way: the signal of the cancel.
         now: monotonic seconds.
         recent: earlier reasons, the latest first.
     """
@@ -198,7 +198,7 @@ class ReasonScreen(CancelPrompt):
 class MarkedScreen(CancelPrompt):
     """Asks for the reason of several cancels.
 
-    Requests that end meanwhile leave the list. ``spared`` are running requests that are not meant.
+    Requests that end meanwhile leave the list. ``spared`` are running requests that are not cancelled.
     """
 
     CANCEL = ("reason.cancel", "Cancel them")
@@ -231,20 +231,21 @@ class MarkedScreen(CancelPrompt):
 
 
 LISTED_REQUESTS: Final = 6
-"""Overdue requests that are listed at most."""
+"""The maximum number of listed overdue requests."""
 
 
 class TimeoutScreen(Dialog[None]):
-    """Shows every overdue request of a client, and cancels them or gives them time as a person chooses.
+    """Shows every overdue request of a client, and cancels or extends them as a person chooses.
 
-    The ledger cancels when a countdown runs out. The dialog closes when no request is overdue any more, for whatever cause,
-    and on esc, which leaves the countdowns running. ``why`` is one sentence about where the reason of a cancel goes.
+    The ledger cancels when a countdown ends. The dialog closes when no request is overdue any more, for any reason,
+    and on esc, which leaves the countdowns running. ``why`` is one sentence about the use of the reason.
     """
 
     BINDINGS = bindings(OVERDUE_REQUESTS)
     HINTS = [("app.back", "Hide")]
     TICK = 0.1
-    # It opens unasked, so the keys of a burst must not become its reason: tick() gives the field the focus after a pause.
+    # It opens automatically, so the keys of a burst must not become its reason: tick() focuses the field after a
+    # pause.
     AUTO_FOCUS = ""
 
     def __init__(self, client: Client, why: str = "") -> None:
@@ -270,7 +271,7 @@ class TimeoutScreen(Dialog[None]):
 
     @property
     def deaf(self) -> bool:
-        """Whether keys are still ignored: it opens unasked, and they were meant for something else."""
+        """Whether keys are still ignored: the dialog opens automatically, so they were meant for something else."""
         return not self.app.guard.was_readable(self._opened)
 
     def tick(self) -> None:
@@ -290,7 +291,7 @@ class TimeoutScreen(Dialog[None]):
         super().tick()
 
     def _prefill(self) -> None:
-        """Keeps the reason true while nobody has edited it."""
+        """Updates the reason while nobody has edited it."""
         reasons = {row.timeout_reason for row in self._rows}
         prefilled = reasons.pop() if len(reasons) == 1 else ""
         if prefilled != self._prefilled and self.field.input.value == self._prefilled:
@@ -327,7 +328,9 @@ class TimeoutScreen(Dialog[None]):
         self.say(self._countdown, *said)
 
     def _when(self, row: Request, now: float, unit: SafeText) -> SafeText:
-        """Returns in how many seconds a request is cancelled; at what time, if no clock runs to count them."""
+        """Returns the seconds until a request is cancelled, or the time of the cancel if the screen shows no running
+        clocks.
+        """
         if self.app.timers == "off" and row.overdue_until is not None and row.paused_at is None:
             return safe("at {}", moment(row.overdue_until, self._origin)[:8])
         return safe("in {:>2}{}", math.ceil(_seconds(row, now)), unit)
@@ -336,7 +339,7 @@ class TimeoutScreen(Dialog[None]):
 
     @property
     def unsent(self) -> str:
-        """The reason that a person wrote; empty for none."""
+        """The reason that a person wrote; empty without one."""
         return self.field.text if self.field.input.value != self._prefilled else ""
 
     def action_edit(self) -> None:
@@ -347,15 +350,15 @@ class TimeoutScreen(Dialog[None]):
             self.dismiss(None)
 
     async def action_take(self) -> None:
-        """Presses the focused button; from the reason, cancels."""
+        """Presses the focused button; in the reason field, cancels."""
         if isinstance(self.focused, KeyButton):
             raise SkipAction
         await self.action_choose("cancel_now")
 
     async def action_choose(self, choice: str) -> None:
-        """Cancels the requests on show that are still overdue, each for its own reason unless a person wrote one for all.
+        """Cancels the listed requests that are still overdue, or extends them for any other choice.
 
-        Any other choice gives them time.
+        Each is cancelled for its own reason, unless a person wrote one for all.
         """
         if not self.meant():
             return
@@ -366,7 +369,7 @@ class TimeoutScreen(Dialog[None]):
                 continue
             self._chosen = True
             if choice == "cancel_now":
-                # C-21, a timeout and a person at the same moment: the limit ran out first, so it is the cause.
+                # C-21, a timeout and a person at the same moment: the timeout came first, so it is the cause.
                 self.client.cancel(row.id, Cause.TIMEOUT, edited or row.timeout_reason)
             else:
                 self.client.extend(row.id, MORE_SECONDS if choice == "wait_30" else None)
@@ -374,6 +377,6 @@ class TimeoutScreen(Dialog[None]):
 
 
 def _seconds(row: Request, now: float) -> float:
-    """Returns the seconds until ``row`` is cancelled; they do not pass while its clocks are paused."""
+    """Returns the seconds until ``row`` is cancelled; they do not decrease while its clocks are paused."""
     until = now if row.overdue_until is None else row.overdue_until
     return max(0.0, until - (now if row.paused_at is None else row.paused_at))

@@ -1,4 +1,4 @@
-"""The frame of a dialog with its line of keys; a confirmation, a short menu, and fields to fill in."""
+"""Dialogs: the frame with its line of keys, a confirmation, a short menu, and fields to fill in."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from mcp_tui.view.keys import ANSWER, DIALOG, FIRST_KEYS, MENU, key_of
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, width, words
 
 LOW_LINES: Final = 16
-"""Lines of a terminal below which a dialog has no blank lines around its content."""
+"""The height of a terminal in lines below which a dialog has no blank lines around its content."""
 
 REACHED_SECONDS: Final = 0.2
-"""Seconds that a key waits, at most, until the keys before it have reached their field."""
+"""The maximum number of seconds that a key waits until the keys before it have reached their field."""
 
 Hint = tuple[LiteralString, str]
 """Keys, as :func:`hinted` takes them, and their label."""
@@ -44,7 +44,7 @@ Piece = SafeText | tuple[SafeText, str]
 
 
 class ScreenBeneath(BackgroundScreen):
-    """What lies beneath a dialog, as it is: to dim it would write the whole screen again, which takes 45 kB."""
+    """The screen beneath a dialog, unchanged: dimming it would write the whole screen again, which takes 45 kB."""
 
     @classmethod
     def process_segments(cls, segments: Iterable[Segment], color: Color) -> Iterable[Segment]:  # noqa: ARG003
@@ -52,11 +52,11 @@ class ScreenBeneath(BackgroundScreen):
 
 
 class Dialog(ModalScreen[ScreenResultType]):
-    """One framed box in the middle of the screen; what lies beneath stays visible, and its clocks go on, slowly.
+    """One framed box in the middle of the screen; the screen beneath stays visible, and its clocks keep running, slowly.
 
-    The ``title``, the widgets ``inside``, the ``buttons``, and :attr:`HINTS` are given if they never change; otherwise a
-    subclass overrides :meth:`heading`, :meth:`buttons`, or :meth:`hints`. :meth:`tick` shows them, at first and then every
-    :attr:`TICK` while no other screen covers this one, so a tick may dismiss.
+    The ``title``, the widgets ``inside``, the ``buttons``, and :attr:`HINTS` are given if they never change;
+    otherwise a subclass overrides :meth:`heading`, :meth:`buttons`, or :meth:`hints`. :meth:`tick` shows them at
+    first and then every :attr:`TICK` seconds while no other screen covers this one, so a tick may dismiss.
     """
 
     app = getters.app(Host)
@@ -67,7 +67,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     """The keys of the last line that have no button."""
 
     OF_SERVER: ClassVar[bool] = True
-    """Whether it is about the server on the screen, and names it if there are several."""
+    """Whether the dialog is about the server on the screen, and names it if there are several."""
 
     TICK: ClassVar[float] = 0.0
     """Seconds between two calls of :meth:`tick`; 0 for none."""
@@ -82,7 +82,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         self._read_at: tuple[float, object] | None = None
         self._opened = 0.0
         self.at_once: Callable[[ScreenResultType | None], object] | None = None
-        """Called with the result before the dialog is taken down: a cancel does not wait for the screen."""
+        """Called with the result before the dialog is removed: a cancel does not wait for the screen."""
         self.line: Callable[[], int | None] = lambda: None
         """Returns the line of the screen below (or above) which the dialog is placed; ``None`` for the middle."""
 
@@ -125,7 +125,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         self.tick()
 
     def on_resize(self) -> None:
-        # Only once it is laid out it is known how many keys fit into the last line.
+        # Only after the layout it is known how many keys fit into the last line.
         self.call_after_refresh(self._on_tick)
 
     def _on_tick(self) -> None:
@@ -133,7 +133,7 @@ class Dialog(ModalScreen[ScreenResultType]):
             self.tick()
 
     def tick(self) -> None:
-        """Shows what changed: here the title and the keys."""
+        """Shows the changes: here of the title and the keys."""
         title = self.heading()
         if title != self._title:
             self._title = title
@@ -141,7 +141,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         said = self.keys(self.hints())
         cells = sum(each.cells + 1 for each in self.foot)
         cells += sum(width(piece if isinstance(piece, str) else piece[0]) for piece in said)
-        # Without room for the buttons, they become keys like the others, on as many lines as it takes.
+        # Without enough room, the buttons become keys like the others, on as many lines as they need.
         space = self._box.content_size.width
         crowded = 0 < space < cells
         self.set_class(crowded and bool(self.foot), "-plain")
@@ -156,7 +156,7 @@ class Dialog(ModalScreen[ScreenResultType]):
             self._box.styles.offset = (0, max(0, top))
 
     def drop_buttons(self) -> None:
-        """Hides the buttons: there is nothing left to answer."""
+        """Hides the buttons when nothing can be answered any more."""
         for each in self.foot:
             each.display = False
         self.foot = ()
@@ -164,7 +164,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     # -- clocks ----------------------------------------------------------------------------------------------
 
     def read_at(self, now: float, shown: object = None) -> float:
-        """Returns the moment that clocks show at ``now``; it also moves on when ``shown``, the text beside them, changes."""
+        """Returns the time that clocks show at ``now``; it also advances when ``shown``, the text next to them, changes."""
         passed = {"live": 0.0, "slow": 1.0}.get(self.app.timers)
         before = self._read_at
         if before is None or before[1] != shown or (passed is not None and now - before[0] >= passed):
@@ -174,7 +174,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     # -- keys ------------------------------------------------------------------------------------------------
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Closes the dialog with a result. A second key that does so on its way out would close the screen below it."""
+        """Closes the dialog with a result. A second key during that would otherwise close the screen below."""
         if not self.on_top:
             return AwaitComplete.nothing()
         if self.at_once is not None:
@@ -184,7 +184,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     async def typed_into(self, widget: Widget) -> None:
         """Waits until keys typed before this one have reached a widget."""
         if not widget.message_queue_size:
-            return  # under load, each turn of the loop that is not waited for counts
+            return  # under load, each avoided turn of the loop counts
         reached = asyncio.Event()
         with suppress(TimeoutError):
             if widget.call_later(reached.set):
@@ -196,16 +196,16 @@ class Dialog(ModalScreen[ScreenResultType]):
         self.dismiss(None)
 
     def close_by_itself(self) -> None:
-        """Closes without a key; swallows what is typed just now, which was meant for this dialog."""
+        """Closes without a key; ignores the keys typed just now, which were meant for this dialog."""
         self.app.guard.block(words("the dialog closed on its own"))
         self.dismiss(None)
 
     def meant(self) -> bool:
-        """Returns whether a person could have read this before a key that decides something; says so if not."""
+        """Whether a person could have read the dialog before a key that decides something; says so if not."""
         if self.app.guard.was_readable(self._opened):
             return True
         before, said = self._box.border_subtitle, "Just opened: press again."
-        if str(before) != said:  # in the frame: a tick writes the last line again
+        if str(before) != said:  # shown in the frame: a tick writes the last line again
             self._box.border_subtitle = Content.styled(said, "$warning")
             self.set_timer(2, partial(setattr, self._box, "border_subtitle", before or ""))
         return False
@@ -216,7 +216,7 @@ class Dialog(ModalScreen[ScreenResultType]):
             self.action_close()
 
     def action_move(self, step: int) -> None:
-        """Moves the focus among the buttons; from elsewhere to the first one."""
+        """Moves the focus among the buttons; from any other widget to the first one."""
         at = self.foot.index(self.focused) + step if self.focused in self.foot else 0
         self.set_focus(self.foot[at % len(self.foot)])
 
@@ -224,18 +224,18 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     @property
     def server_name(self) -> SafeText:
-        """The name of its server as the end of a title; empty while there is only one server."""
+        """The name of the server as the end of a title; empty while there is only one server."""
         return safe(" · {}", self.app.server_name) if self.app.server_name and self.OF_SERVER else NOTHING
 
     def fitted(self, start: SafeText, middle: SafeText, end: SafeText) -> SafeText:
-        """Joins three texts in the width of the title; the middle is cut if there is no room."""
+        """Joins three texts in the width of the title; the middle is cut if needed."""
         space = min(self._box.size.width or 64, self.size.width) - 2 - width(self.server_name)
         return safe("{}{}{}", start, clip(middle, max(8, space - width(start) - width(end))), end)
 
     def say(self, place: Static, *pieces: Piece) -> None:
         """Updates a text, if it changed. Nothing of it is read as markup."""
         said, known = Content.assemble(*pieces), place.content
-        # content of equal text is equal, whatever its styles
+        # contents with equal text compare equal, regardless of their styles
         if not (isinstance(known, Content) and known.is_same(said)):
             place.display = bool(said)
             place.update(said)
@@ -255,7 +255,7 @@ class Dialog(ModalScreen[ScreenResultType]):
 
 
 def hinted(keys: LiteralString) -> SafeText:
-    """Returns keys as a person reads them: separated by spaces, ids or, for keys of Textual's own widgets, names.
+    """Returns keys as a person reads them: separated by spaces, as ids or, for keys of Textual's own widgets, names.
 
     Two ids with ``…`` between them are the first and the last of a row.
     """
@@ -264,7 +264,7 @@ def hinted(keys: LiteralString) -> SafeText:
 
 
 class KeyButton(InOrder, Button):
-    """A one-line button that shows its ``key``, given by its id, and runs the action of that key, or another ``action``."""
+    """A one-line button that shows its ``key``, given by id, and runs the action of that key, or another ``action``."""
 
     def __init__(self, key: LiteralString, label: SafeText, id: str, action: str = "") -> None:
         self.hint = key, label
@@ -283,7 +283,7 @@ def copied(screen: Screen[Any]) -> bool:
 
 
 def place(id: str | None = None, *said: Piece) -> Static:
-    """Returns a text for :meth:`Dialog.say` to update; while it is empty, it takes no room."""
+    """Returns a widget for :meth:`Dialog.say` to update; it takes no room while it is empty."""
     content = Content.assemble(*said)
     made = Static(content, markup=False, id=id)
     made.display = bool(content)
@@ -291,16 +291,17 @@ def place(id: str | None = None, *said: Piece) -> Static:
 
 
 class ConfirmScreen(Dialog[bool]):
-    """Dismisses ``True`` for yes, by its key or its button; ``False`` for no, and for any key that closes a dialog.
+    """Dismisses with ``True`` for yes, by its key or its button; with ``False`` for no, and for any key that closes a
+    dialog.
 
     No has the focus at first, so a stray enter does nothing.
 
     Args:
         title: the question.
-        lines: what is at stake, one thing a line; they scroll.
+        lines: the details, one per line; they scroll.
         interrupt: the answer of ctrl+c.
         lead: a warning above the lines that does not scroll.
-        whole: yes is taken only after the last line was on the screen.
+        whole: yes works only after the last line was on the screen.
     """
 
     OF_SERVER = False
@@ -365,9 +366,10 @@ class ConfirmScreen(Dialog[bool]):
 
 
 def consent_screen(name: str, consent_details: Sequence[tuple[str, str]]) -> ConfirmScreen:
-    """Asks whether a server that a project's file defines may start.
+    """Asks whether a server of a project's file may start.
 
-    ``consent_details`` are what a person agrees to, by :func:`mcp_tui.config.consent.consent_details`; all are shown.
+    ``consent_details`` are the details that a person agrees to, from :func:`mcp_tui.config.consent.consent_details`;
+    all are shown.
     """
     lines = [
         [(safe("{} ", f"{clean(word):<10}"), "$text-muted"), clean(said)] for word, said in consent_details
@@ -383,7 +385,7 @@ def consent_screen(name: str, consent_details: Sequence[tuple[str, str]]) -> Con
 
 
 class MenuScreen(Dialog[str | None]):
-    """Dismisses the key of the choice, or ``None`` on esc. ``note`` is one line above the choices."""
+    """Dismisses with the key of the choice, or ``None`` on esc. ``note`` is one line above the choices."""
 
     BINDINGS = bindings(MENU)
     HINTS = [("enter", "Choose"), ("app.back", "Back")]
@@ -404,10 +406,9 @@ class MenuScreen(Dialog[str | None]):
 class InputsScreen(Dialog[dict[str, str] | None]):
     """Asks for the inputs that a config file needs before its server can start; secrets are hidden.
 
-    Dismisses the answers by the ids of the inputs, or ``None`` on esc. They are not kept here.
-
-    ``name`` is that of the server; with ``does``, the label of enter, it is the whole title. ``typed`` are the first
-    values of the fields.
+    Dismisses with the answers by the ids of the inputs, or ``None`` on esc. The dialog does not store them. ``name``
+    is the server's name; with ``does``, the label of enter, it is the whole title. ``typed`` are the initial values
+    of the fields.
     """
 
     OF_SERVER = False
@@ -444,7 +445,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         self.set_focus(self._fields[0][1])
 
     def _enter(self) -> None:
-        """Dismisses the answers, or goes to the first field that has none, or a wrong one."""
+        """Dismisses with the answers, or moves to the first field without a valid one."""
         for each, input_ in self._fields:
             if input_.value and (not each.options or input_.value in each.options):
                 continue

@@ -15,7 +15,7 @@ from mcp_tui.view.server_bar import COUNTERS, LINK_GLYPHS
 from mcp_tui.view.text import SafeText, clean, fit, safe, width, words
 
 WITH_REQUESTS: Final = frozenset({"workbench", "recording"})
-"""Scopes whose screens have a table of requests, by their names."""
+"""The scopes, by name, whose screens have a table of requests."""
 
 
 _STATE_MEANINGS: Final = {
@@ -67,7 +67,7 @@ def legend() -> tuple[Section, Section]:
 
 
 def key_sections(scopes: Sequence[Scope]) -> Iterator[Section]:
-    """Yields the keys of scopes, after a legend where there is a table of requests."""
+    """Yields the keys of scopes, after a legend if there is a table of requests."""
     told = help_texts(scopes)
     cells = min(14, max((width(key) for _, keys in told for key, _ in keys), default=0))
     if any(each.name in WITH_REQUESTS for each in scopes):

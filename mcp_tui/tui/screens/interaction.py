@@ -1,7 +1,7 @@
 """The questions of a server: input in a form, a visit to a URL, an answer in place of a model, folders.
 
-Everything that would be sent is on the screen before. *Decline* and *cancel* are answers of their own; esc postpones the
-question. If the server withdraws it, the dialog says so, and what was typed can be copied.
+Everything that would be sent is shown before. *Decline* and *cancel* are separate answers; esc postpones the
+question. If the server withdraws it, the dialog says so, and the typed text can be copied.
 """
 
 from __future__ import annotations
@@ -47,18 +47,21 @@ from mcp_tui.view.text import SafeText, brief, clean, compact, fit, paragraphs, 
 
 @frozen
 class LinkParts:
-    """A URL in ``pieces``: before the host, the host, after it, and warnings. ``opens``: whether it may be opened."""
+    """A URL in ``pieces``: the part before the host, the host, the part after it, and warnings.
+
+    ``opens``: whether it may be opened.
+    """
 
     pieces: list[Piece]
     opens: bool
 
 
 def link_parts(url: str) -> LinkParts:
-    """Takes ``url`` apart. Only ``http`` and ``https`` open, and nothing with invisible characters."""
+    """Splits ``url``. Only ``http`` and ``https`` open, and nothing with invisible characters."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        _ = parts.port  # raises if it is not valid
+        _ = parts.port  # raises an error if the port is not valid
     except ValueError:
         return LinkParts([clean(url), (words("\nThe URL is not valid."), "$warning")], opens=False)
     web = parts.scheme in ("http", "https") and bool(host)
@@ -76,7 +79,8 @@ def link_parts(url: str) -> LinkParts:
     user, at, place = parts.netloc.rpartition("@")
     start = url.find("//") + 2 + len(user) + len(at)
     end = start + len(place)
-    # urlsplit drops tabs and line ends, so a part may stand elsewhere in the text: rather no host in bold than another one.
+    # urlsplit drops tabs and line ends, so a part may be elsewhere in the text: then no host is bold, rather than a
+    # wrong one.
     if url[start:end] != place:
         start = end = len(url)
     told = [(safe("\n{}", said), "$warning") for fine, said in warnings if not fine]
@@ -86,7 +90,7 @@ def link_parts(url: str) -> LinkParts:
 
 
 def _spelt(host: str) -> str:
-    """Returns a host in ASCII if it has other letters, else decoded from ASCII."""
+    """Returns the ASCII form of a host with other letters, or the decoded form of an ASCII host."""
     try:
         return host.encode().decode("idna") if host.isascii() else host.encode("idna").decode()
     except UnicodeError:
@@ -94,7 +98,7 @@ def _spelt(host: str) -> str:
 
 
 class InteractionScreen(Dialog[Answer | None]):
-    """One question. Dismisses the answer, or ``None`` if it was postponed or is over.
+    """One question. Dismisses with the answer, or ``None`` if it was postponed or is over.
 
     Args:
         question: the question, which may end while the screen is open.
@@ -148,14 +152,14 @@ class InteractionScreen(Dialog[Answer | None]):
         return []
 
     def draft(self) -> str:
-        """Returns what was typed, as text that may be copied."""
+        """Returns the typed text, without secrets, for copying."""
         if isinstance(self._control, Form):
             arguments = self._control.copyable()
             return written(arguments) if arguments else ""
         return "" if self._control is None else self._control.text.strip()
 
     def made(self) -> Answer | None:
-        """Returns the answer as it is filled in; or ``None``, and shows what is wrong."""
+        """Returns the filled-in answer; or ``None``, and shows the problems."""
         return None
 
     def hints(self) -> Sequence[Hint | None]:
@@ -177,7 +181,7 @@ class InteractionScreen(Dialog[Answer | None]):
         self._share_space()
 
     def _share_space(self) -> None:
-        """Divides the room between the server's words and the control; the keys always stay in sight."""
+        """Divides the lines between the server's words and the control; the keys always stay visible."""
         around = 5 if self.size.height < LOW_LINES else 7
         space = self.size.height - around - max(1, self._key_line.size.height)
         share = max(2, space if self._control is None else space // 2)
@@ -190,7 +194,7 @@ class InteractionScreen(Dialog[Answer | None]):
     def action_scroll_words(self, way: int) -> None:
         """Pages through the server's words."""
         height = self._server_text.size.height
-        height -= height > 3  # a line of the last page stays in sight
+        height -= height > 3  # a line of the previous page stays visible
         self._server_text.scroll_relative(y=way * height, animate=False)
 
     def tick(self) -> None:
@@ -217,12 +221,12 @@ class InteractionScreen(Dialog[Answer | None]):
         self._answer(DECLINED[self.question.inquiry.method])
 
     def action_cancel_question(self) -> None:
-        """Answers that no decision was made, if the protocol has a word for that."""
+        """Answers that no decision was made, if the protocol has such an answer."""
         if self.question.inquiry.method == ELICIT:
             self._answer({"action": "cancel"})
 
     def _answer(self, answer: Answer | None) -> None:
-        # The server may have taken the question back while this key was on its way.
+        # The server may have withdrawn the question while this key was being handled.
         if answer is not None and not self.question.over:
             self.dismiss(answer)
 
@@ -233,14 +237,14 @@ class InteractionScreen(Dialog[Answer | None]):
         self.dismiss(None)
 
     def action_copy_draft(self) -> None:
-        """Copies what was typed."""
+        """Copies the typed text."""
         text = self.draft()
         if text:
             self.app.copy_to_clipboard(text)
             self.say(self._wrong, (words("Copied (if your terminal supports OSC 52)"), "$text-muted"))
 
     def complain(self, text: str) -> None:
-        """Shows what is wrong."""
+        """Shows a problem."""
         self.say(self._wrong, (brief(text, 400), "$error"))
 
 
@@ -274,7 +278,7 @@ class LinkScreen(InteractionScreen):
 
     BINDINGS = bindings(LINK)
 
-    # Enter that was typed ahead of the question postpones it, and opens nothing.
+    # An enter that was typed before the question appeared postpones it, and opens nothing.
     AUTO_FOCUS = "#later"
 
     SEND = words("I opened it")
@@ -306,7 +310,7 @@ class LinkScreen(InteractionScreen):
             self.run_worker(self._open, exit_on_error=False)
 
     async def _open(self) -> None:
-        # To accept says that the person went there, so it is sent only once a browser has the URL.
+        # Accepting means that the person went there, so it is sent only after a browser has the URL.
         opened = await asyncio.to_thread(open_url, self.url)
         self._opening = False
         if not opened:
@@ -319,31 +323,31 @@ class LinkScreen(InteractionScreen):
 
 
 QUESTION_CHARACTERS: Final = 8_000
-"""Characters of a text of the server's that are shown."""
+"""The maximum number of shown characters of a text of the server."""
 
 
 def lines(value: Json) -> SafeText:
-    """Returns a text of the server's in lines."""
+    """Returns a text of the server as lines."""
     text = value if isinstance(value, str) else "" if value is None else str(as_object(value))
     return clean("\n".join(paragraphs(text, limit=QUESTION_CHARACTERS)), newlines=True)
 
 
 FIELD_NAME_CELLS: Final = 15
-"""Cells of a name beside a value."""
+"""The width of a name next to a value, in cells."""
 
 
 def beside(name: str, value: Sequence[SafeText], key: object = None) -> list[Line]:
-    """Returns the lines of a name and, in a column of their own, of its value."""
+    """Returns the lines of a name and, in a second column, of its value."""
     pairs = zip_longest(wrap(brief(name, 40), FIELD_NAME_CELLS), value, fillvalue=words(""))
     return [line((fit(left, FIELD_NAME_CELLS + 2), "accent"), right, key=key) for left, right in pairs]
 
 
 class Prompted(Detail, can_focus=False):
-    """Everything that the server would tell a model, with its images."""
+    """Everything that the server would send to a model, with its images."""
 
 
 class SamplingScreen(InteractionScreen):
-    """Sampling: everything that the server would tell a model, and the answer, typed or drafted by a command."""
+    """Sampling: everything that the server would send to a model, and the answer, typed or drafted by a command."""
 
     LABEL = words("Your answer, sent as the model's response")
 
@@ -371,7 +375,7 @@ class SamplingScreen(InteractionScreen):
         text, problem = await drafted(self._command, self.question.inquiry.params)
         if problem:
             self.complain(problem)
-        # What a person typed while the command was at work stays.
+        # Text that a person typed while the command was running stays.
         if text and not self.editor.text:
             self.editor.text = self._drafted = text
             self._model = name
@@ -379,7 +383,7 @@ class SamplingScreen(InteractionScreen):
             self.say(self._wrong, (clean(f"Draft by {name}. Review it before sending."), "$text-muted"))
 
     def _messages(self) -> Iterator[Line]:
-        """Yields what a model would be told, by role."""
+        """Yields the messages for a model, by role."""
         params = self.question.inquiry.params
         if isinstance(system := params.get("systemPrompt"), str):
             yield from beside("system prompt", paragraphs(system, limit=QUESTION_CHARACTERS))
@@ -392,7 +396,7 @@ class SamplingScreen(InteractionScreen):
                 yield from beside(part.role, [label(replace(part, role=""))], key=part)
 
     def _settings(self) -> Iterator[Line]:
-        """Yields everything else that the server wants of the model, by name."""
+        """Yields all other settings of the server for the model, by name."""
         params = self.question.inquiry.params
         preferences = as_object(params.get("modelPreferences"))
         elsewhere = {"messages", "systemPrompt", "_meta", *(["modelPreferences"] if preferences else [])}
@@ -464,21 +468,21 @@ DECLINED: Final[dict[str, Answer]] = {
     SAMPLING: Refusal("User rejected sampling request"),
     ROOTS: Refusal("User declined to share roots"),
 }
-"""The answer that declines, by method."""
+"""The answers that decline, by method."""
 
 SAMPLING_SECONDS: Final = 120.0
-"""Seconds that the command for sampling may take."""
+"""The maximum number of seconds of the command for sampling."""
 
 OUTPUT_BYTES: Final = 1_000_000
-"""Bytes that its output may have."""
+"""The maximum number of bytes of its output."""
 
 
 async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str, str]:
-    """Runs the person's command for a sampling request; returns the draft, and what went wrong.
+    """Runs the person's command for a sampling request; returns the draft and the error.
 
     The command gets the request's ``params`` as JSON on stdin and prints the text. It runs without a shell.
     """
-    # Nothing is inherited: what the command wrote to the terminal would stand on the screen, and it would take keys from it.
+    # Nothing is inherited: the command's output would appear on the screen, and it would read keys from it.
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(
@@ -491,7 +495,7 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
     try:
         async with asyncio.timeout(SAMPLING_SECONDS):
             process.stdin.write(json.dumps(params).encode())
-            process.stdin.close()  # once all is written
+            process.stdin.close()  # after everything was written
             try:
                 out = await process.stdout.readexactly(OUTPUT_BYTES + 1)
             except asyncio.IncompleteReadError as end:
@@ -502,7 +506,7 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # with all that it started
+                os.killpg(process.pid, signal.SIGKILL)  # with all processes that it started
             await process.wait()
     if len(out) > OUTPUT_BYTES:
         cut = out[:OUTPUT_BYTES].decode("utf-8", "replace").strip()

@@ -1,4 +1,4 @@
-"""The places of the requests and the panes on a screen; the first frame has nothing else."""
+"""The layout of the requests and the panes on a screen; the first screen has nothing else."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ TABS: Final = {
 """The panes in the order of their keys and tabs."""
 
 FRAME_CELLS: Final = 6
-"""Cells of a border beside its title."""
+"""The cells of a border next to its title."""
 
 WIDE_CELLS: Final = 170
-"""Cells from which on the catalogue has a column of its own; on a narrower screen it is one of the tabs."""
+"""The width in cells from which the catalogue has its own column; on a narrower screen it is one of the tabs."""
 
 BESIDE_CELLS: Final = 100
-"""Cells from which on the detail is beside the tabs; on a narrower screen it is one of them."""
+"""The width in cells from which the detail is next to the tabs; on a narrower screen it is one of them."""
 
 STEP: Final = 0.02
 """The share of the screen by which a key moves a border."""
@@ -52,7 +52,7 @@ class LayoutScreen(Screen[None]):
     """A bar above and one below, and between them ``#body``, a grid with ``#requests`` and :attr:`panes`."""
 
     app = getters.app(Host)
-    ESCAPE_TO_MINIMIZE = False  # esc closes what was opened last: a filter before the zoom
+    ESCAPE_TO_MINIMIZE = False  # esc closes the newest thing first: a filter before the zoom
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (BESIDE_CELLS, "-beside"), (WIDE_CELLS, "-wide")]
 
     panes: dict[str, Canvas]
@@ -84,7 +84,7 @@ class LayoutScreen(Screen[None]):
     def after_key(self) -> None:
         """Called after a key was handled, while no other screen covers this one."""
 
-    # -- what parts use --------------------------------------------------------------------------------------
+    # -- for the parts ---------------------------------------------------------------------------------------
 
     @property
     def on_top(self) -> bool:
@@ -92,19 +92,18 @@ class LayoutScreen(Screen[None]):
         return self.app.screen is self
 
     def show_message(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
-        """Shows a sentence in place of the keys for a while."""
+        """Shows a sentence instead of the keys for a while."""
         self.keys.show_message(text, tone, seconds=seconds)
 
     def refuse(self, text: SafeText, tone: str = "warning", *, again: str = "") -> None:
-        """Says why a key did nothing, and ignores what is typed right after it.
-
-        Not ignored are keys that open a prompt to cancel, and those of the id ``again``.
+        """Says why a key did nothing, and ignores the next keys, except those that open a prompt to cancel and those of
+        the id ``again``.
         """
         self.show_message(text, tone)
         self.app.guard.block(text, names_in((*CANCEL_PROMPTS, again) if again else CANCEL_PROMPTS))
 
     def steady(self) -> bool:
-        """Returns whether a key may act on the line under the cursor, and says so if it may not."""
+        """Whether a key may act on the line under the cursor; says so if not."""
         if self.app.guard.steady:
             return True
         self.refuse(words("This changed just now. Press the key again."))
@@ -113,12 +112,12 @@ class LayoutScreen(Screen[None]):
     async def ask(
         self, screen: ModalScreen[Result], answered: Callable[[Result | None], None] | None = None
     ) -> None:
-        """Opens a dialog over this screen; a second one that is asked for before the first is open is ignored."""
+        """Opens a dialog over this screen; a second one requested before the first is open is ignored."""
         if self.on_top:
             await self.app.open_over(screen, answered)
 
     def look(self, *, lists: bool = True) -> None:
-        """Draws what changed, with ``lists`` also in the lists."""
+        """Draws the changes; ``lists`` includes those in the lists."""
 
     def forget(self) -> None:
         """Draws every pane again."""
@@ -132,16 +131,16 @@ class LayoutScreen(Screen[None]):
 
     @property
     def beside(self) -> bool:
-        """Whether the detail has a place of its own."""
+        """Whether the detail has its own place."""
         return self._columns > 1
 
     @property
     def sharing(self) -> tuple[str, ...]:
-        """The panes that are tabs of one place."""
+        """The panes that share one place as tabs."""
         return tuple(TABS)[self._columns - 1 :]
 
     def place(self, width: int) -> None:
-        """Sets the number of columns before the first layout, so that it is not made twice."""
+        """Sets the number of columns before the first layout, so that there is only one."""
         self._columns = _columns(width)
         self.add_class(("-narrow", "-beside", "-wide")[self._columns - 1])
 
@@ -161,7 +160,7 @@ class LayoutScreen(Screen[None]):
         self.fit()
 
     def on_screen_resume(self) -> None:
-        self.call_after_refresh(self.tab_titles.caption)  # the first layout of all sends no signal
+        self.call_after_refresh(self.tab_titles.caption)  # the very first layout sends no signal
 
     # -- sizes -----------------------------------------------------------------------------------------------
 
@@ -170,7 +169,7 @@ class LayoutScreen(Screen[None]):
         return 0, 0
 
     def fit(self) -> None:
-        """Gives each pane the room that it needs, or that a person gave it."""
+        """Gives each pane the room that it needs, or that a person chose."""
         width, height = self.app.size
         lines, cells = self.needs()
         rows = f"{self.shares.height(height, lines, narrow=not self.beside)} 1fr"
@@ -195,7 +194,7 @@ class LayoutScreen(Screen[None]):
         self.fit()
 
     def action_size(self, border: str, steps: int) -> None:
-        """Moves a border by a key: ``lower`` is that above the panes below; ``beside`` gives room to the focused pane."""
+        """Moves a border by a key: ``lower`` is the border above the lower panes; ``beside`` widens the focused pane."""
         width, height = self.app.size
         if border == "lower":
             lines = self.query_one("#requests").outer_size.height
@@ -224,7 +223,7 @@ class LayoutScreen(Screen[None]):
             to = (event.screen_y + 1 - self.body.region.y) / height
         else:
             to = (event.screen_x + 1 if self._dragged == "catalogue" else width - event.screen_x) / width
-        # Textual takes the same drag for a selection of text.
+        # Textual treats the same drag as a selection of text.
         self.clear_selection()
         self.share_out(self.shares.moved(self._dragged, to))
 
@@ -244,7 +243,7 @@ class LayoutScreen(Screen[None]):
         return "tabs" if self.beside and x in (edge - 1, edge) and y >= requests.bottom else None
 
     def show_pane(self, name: str) -> None:
-        """Shows a pane; of tabs, the one that was asked for last."""
+        """Shows a pane; among tabs, the last one that was requested."""
         self.pane = name
         self._recent.remove(name)
         self._recent.append(name)
@@ -255,7 +254,7 @@ class LayoutScreen(Screen[None]):
         self.fit()
 
     def choose_pane(self, name: str) -> None:
-        """Shows a pane because a person asked for it."""
+        """Shows a pane because a person chose it."""
         self.chosen = True
         self.show_pane(name)
 
@@ -283,10 +282,10 @@ class TabTitles:
             self.caption()
 
     def caption(self, _screen: object = None) -> None:
-        """Sets the titles of the panes that are visible; the one in a place tells how wide that is, once it was laid out."""
+        """Sets the titles of the visible panes; after the layout, the pane of a place determines its width."""
         panes = self._screen.panes
         for name, widget in panes.items():
-            if widget.display and widget.region:  # a hidden one still has its old size
+            if widget.display and widget.region:  # a hidden pane still has its old size
                 self._widths[self._sharing(name)] = widget.region.width
         for name, widget in panes.items():
             if widget.display:
@@ -297,7 +296,7 @@ class TabTitles:
                 widget.retitle(title, (start, start + len(labels[name])) if labels else None)
 
     def at(self, event: events.Click) -> str:
-        """Returns the pane whose tab was clicked in a border; empty for none."""
+        """Returns the pane whose tab was clicked in a border; empty if none was."""
         widget = event.widget
         if widget not in self._screen.panes.values() or widget is None or event.screen_y != widget.region.y:
             return ""
@@ -310,9 +309,10 @@ class TabTitles:
         return ""
 
     def _labels(self, active: str) -> tuple[dict[str, SafeText], LiteralString]:
-        """Returns the tabs in the place of a pane, the visible one between blanks, and the text between two tabs.
+        """Returns the tabs in the place of a pane, with blanks around the visible one, and the text between two tabs.
 
-        If there is no room, they get shorter: without counts, closer together, with a short name, then with keys as names.
+        Without enough room the tabs become shorter: without counts, closer together, with a short name, then with
+        keys as names.
         """
         names = self._sharing(active)
         space = self._widths.get(names, 0) - FRAME_CELLS
@@ -357,11 +357,11 @@ NOT_YET: Final = frozenset(
         "server.sign-in",
     }
 )
-"""Keys of the footer that do nothing before there is a connection."""
+"""The keys of the footer that do nothing before there is a connection."""
 
 
 class EmptyPane(Canvas):
-    """An empty pane, with a sentence from its second line on, if any."""
+    """An empty pane, with an optional sentence from its second line on."""
 
     said: SafeText = words("")
 
@@ -373,7 +373,7 @@ class EmptyPane(Canvas):
 
 
 class OpeningScreen(LayoutScreen):
-    """The empty workbench while a server is being connected, laid out as the last time."""
+    """The empty workbench while a server is being connected, with the layout of last time."""
 
     AUTO_FOCUS = "#requests"
 
@@ -383,7 +383,7 @@ class OpeningScreen(LayoutScreen):
         self.table = EmptyPane(id="requests")
         self.table.retitle(words("Requests"))
         self.table.said = safe("Connecting to {} … ({} stops)", name, key_of("request.cancel"))
-        # All panes, also those that are not shown: this screen stays under the workbench, and is resized with it.
+        # All panes, including hidden ones: this screen stays under the workbench, and is resized with it.
         self.panes: dict[str, Canvas] = {each: EmptyPane(id=each) for each in TABS}
         self.bar.show(
             ServerFacts(

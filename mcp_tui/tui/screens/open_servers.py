@@ -18,7 +18,7 @@ from mcp_tui.view.server_bar import COUNTERS, LINK_GLYPHS, Link, ServerFacts
 from mcp_tui.view.text import SafeText, clean, clip, join, safe, words
 
 KEYED_SERVERS: Final = 9
-"""Servers that have a key of their own."""
+"""The number of servers that have their own key."""
 
 _TONES: Final = {"success": "$success", "muted": "$text-muted", "error": "$error"}
 
@@ -31,7 +31,7 @@ ServerPick = tuple[str, Session | None]
 
 
 class ServersScreen(Dialog[ServerPick | None]):
-    """Dismisses a :data:`ServerPick`, or ``None`` on esc. It updates while it is open."""
+    """Dismisses with a :data:`ServerPick`, or ``None`` on esc. It updates while it is open."""
 
     BINDINGS = bindings(SERVERS)
     HINTS = [

@@ -1,4 +1,4 @@
-"""The list of commands: one line for each, found by its name or by what it may be called elsewhere."""
+"""The list of commands: one line for each, found by its name or by other words for it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mcp_tui.view.lines import Line, Lines
 from mcp_tui.view.text import NOTHING, fit, safe, width, words
 
 LIST_LINES: Final = 20
-"""Lines of the list, at most."""
+"""The maximum number of lines of the list."""
 
 
 class PaletteScreen(Dialog[Offer | None]):
-    """Dismisses the command to run, or ``None`` on esc. ``find`` returns the commands that a text may mean, the best first.
+    """Dismisses with the command to run, or ``None`` on esc.
 
-    A theme under the cursor is shown at once.
+    ``find`` returns the commands that a text may mean, the best first. A theme under the cursor is shown at once.
     """
 
     BINDINGS = bindings(CHOOSE)
@@ -46,20 +46,20 @@ class PaletteScreen(Dialog[Offer | None]):
         super().__init__(self._input, self._lines, title=words("Commands"))
 
     def on_mount(self) -> None:
-        self._size_list()  # before it is drawn, at one height only
+        self._size_list()  # set before the first drawing, so that it is drawn once
 
     def on_resize(self) -> None:
         self._size_list()
         self.call_after_refresh(self._point)
 
     def _size_list(self) -> None:
-        """Makes the dialog as high as the list before anything is typed, so that it stays where it is."""
+        """Makes the dialog as high as the unfiltered list, so that it does not move while a person types."""
         self._lines.styles.height = max(3, min(self._most, LIST_LINES, self.app.size.height - 10) + 2)
 
     def on_input_changed(self) -> None:
         self._found = self._find(self._input.value)
         self._changes += 1
-        self._lines.source = self._lines.source  # starts at its first line
+        self._lines.source = self._lines.source  # makes the list start at its first line
         self._point()
 
     def _point(self) -> None:
@@ -72,7 +72,7 @@ class PaletteScreen(Dialog[Offer | None]):
         offer = self._found[number]
         names = min(max(width(each.name) for each in self._found), max(32, space * 2 // 5))
         keys = max(width(each.key) for each in self._found)
-        if width(offer.name) > names:  # one that is long takes the room of its note
+        if width(offer.name) > names:  # a long name uses the room of its note
             names = min(width(offer.name), space - keys - 1)
         note = max(0, space - names - keys - 3)
         tone = "" if offer.now else "muted"

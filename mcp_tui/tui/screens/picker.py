@@ -1,4 +1,6 @@
-"""The server picker: running sessions, recent servers, those of every config file, and a field for a URL or command."""
+"""The server picker: running sessions, recent servers, the servers of every config file, and a field for a URL or
+command.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ _PROGRAM: Final = words("mcp-tui")
 
 @fact
 class ServerChoice:
-    """A server to choose: a ``definition``, or a ``line`` as it may be typed, for a ``folder``; or a running ``session``.
+    """A server to choose: a ``definition``, a typed ``line`` with its ``folder``, or a running ``session``.
 
     ``said`` is a remark.
     """
@@ -55,12 +57,12 @@ class ServerChoice:
 
     @property
     def usable(self) -> bool:
-        """Whether choosing it can lead to a server."""
+        """Whether the choice can lead to a server."""
         return self.availability is not Availability.PROBLEM
 
 
 ServerChoices = tuple[Sequence[ServerChoice], Sequence[SafeText]]
-"""Everything to choose from, and a sentence for each file that cannot be read."""
+"""All choices, and a sentence for each file that cannot be read."""
 
 DEMO_CHOICE = ServerChoice(
     name=words("demo"), said=words("the demo server that ships with mcp-tui"), line="demo"
@@ -68,9 +70,9 @@ DEMO_CHOICE = ServerChoice(
 
 
 def gather(config: Path | None = None) -> ServerChoices:
-    """Asks the running sessions, and reads the config files and the recent servers, or ``config`` alone. Starts nothing.
+    """Asks the running sessions, and reads the config files and the recent servers, or only ``config``.
 
-    Long files take long.
+    It starts nothing. Long files take long.
     """
     found = discover(config=config)
     made = {(each.file, each.name, each.line): _choice(each) for each in found.servers if not each.shadowed}
@@ -117,7 +119,7 @@ def _unknown(session: Unknown) -> ServerChoice:
 
 
 def _recent(recent: Recent) -> ServerChoice:
-    """Returns the choice of a line that was typed before; where another folder was used, it says so."""
+    """Returns the choice for an earlier typed line, with its folder if that is another one."""
     folder = Path(recent.folder) if recent.folder else None
     if folder is None or folder == Path.cwd():
         return ServerChoice(name=brief(recent.line, 400), line=recent.line)
@@ -139,7 +141,7 @@ def _choice(definition: Definition) -> ServerChoice:
 
 
 def matching(choices: Sequence[ServerChoice], text: str) -> Sequence[ServerChoice]:
-    """Returns the choices with ``text`` in their names, in any case; else those with it in their remarks."""
+    """Returns the choices with ``text`` in their names, in any case; if there are none, those with it in their remarks."""
     needle = text.strip().lower()
     named = [each for each in choices if needle in each.name.lower()]
     return named or [each for each in choices if needle in each.said.lower()]
@@ -148,14 +150,14 @@ def matching(choices: Sequence[ServerChoice], text: str) -> Sequence[ServerChoic
 _URL_BEGINNING = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 
 PICKER_NAME_CELLS = 28
-"""Cells of a name, at most."""
+"""The maximum width of a name in cells."""
 
 
 def read_target(text: str) -> Target:
-    """Parses a line into a server: a URL, ``demo``, or a command, split as a shell would.
+    """Parses a line into a server: a URL, ``demo``, or a command, split like a shell does.
 
     Raises:
-        ValueError: nothing is there, or a quotation mark is open; the text is one sentence.
+        ValueError: the line is empty, or a quotation mark is open; the text is one sentence.
     """
     text = text.strip()
     if text.lower() == "demo":
@@ -174,14 +176,14 @@ def read_target(text: str) -> Target:
 
 
 def is_line(text: str) -> bool:
-    """Returns whether a text is a URL or a command, not the start of a server's name."""
+    """Whether a text is a URL or a command, and not the start of a server's name."""
     return bool(_URL_BEGINNING.match(text.strip())) or len(text.split()) > 1
 
 
 class PickerScreen(Dialog[Target | None]):
-    """Dismisses the target, or ``None`` on quitting, and on esc if there is something to go ``back`` to.
+    """Dismisses with the target, or ``None`` on quitting, and on esc if there is something to go ``back`` to.
 
-    What is typed filters the list, unless it is a URL or a command. ``text`` is typed at first.
+    Typed text filters the list, unless it is a URL or a command. ``text`` is the initial text.
     """
 
     BINDINGS = bindings(PICKER, CHOOSE)
@@ -207,7 +209,7 @@ class PickerScreen(Dialog[Target | None]):
 
     @property
     def unsent(self) -> str:
-        """The typed text, also after esc cleared it: the next picker begins with it."""
+        """The typed text, even after esc cleared it: the next picker starts with it."""
         return self._line.value or self._cleared
 
     def hints(self) -> Sequence[Hint | None]:
@@ -233,7 +235,7 @@ class PickerScreen(Dialog[Target | None]):
         self._show(self._line.value)
 
     def _grow(self) -> None:
-        """Sizes the dialog for all servers, whatever the filter."""
+        """Sizes the dialog for all servers, regardless of the filter."""
         self._cells = min(
             PICKER_NAME_CELLS, max((width(each.name) for each in self._all if each.said), default=0)
         )
@@ -272,14 +274,14 @@ class PickerScreen(Dialog[Target | None]):
         return min(order)[-1] if order else None
 
     def _mark(self) -> None:
-        """Marks the chosen line, not by its colour alone, and says what enter would do."""
+        """Marks the chosen line, not only by its colour, and says what enter would do."""
         at = self._list.highlighted
         for index in (self._marked, at):
             each = None if index is None or index >= len(self._rows) else self._rows[index]
             if index is not None and each is not None:
                 self._list.replace_option_prompt_at_index(index, self._option(each, chosen=index == at))
         self._marked = at
-        if at == 1:  # the title above it cannot be chosen, and would stay out of sight
+        if at == 1:  # the title above it cannot be chosen, and would otherwise stay off the screen
             self._list.scroll_home(animate=False)
         self._describe()
 
@@ -326,9 +328,9 @@ class PickerScreen(Dialog[Target | None]):
 
     def _say(self, text: SafeText, *, wrong: bool = False) -> None:
         self.say(self._about, (text, "$error" if wrong else "$text-muted"))
-        self._about.display = True  # an empty line too, so that the frame keeps its height
+        self._about.display = True  # also an empty line, so that the height of the frame stays the same
 
-    # -- what a person does ----------------------------------------------------------------------------------
+    # -- actions of a person ---------------------------------------------------------------------------------
 
     def on_resize(self) -> None:
         self._grow()
@@ -366,8 +368,8 @@ class PickerScreen(Dialog[Target | None]):
         self._go(chosen or ServerChoice(name=NOTHING, line=event.value))
 
     def _open_running(self, session: Running) -> None:
-        """Opens a running session over what is on the screen; or says why its recording cannot be read."""
-        # All panes load with it, which the first frame must not wait for.
+        """Opens a running session over the current screen; or says why its recording cannot be read."""
+        # This loads all panes, which the first screen must not wait for.
         from mcp_tui.tui.screens.attach import AttachScreen
 
         try:
@@ -409,7 +411,7 @@ class PickerScreen(Dialog[Target | None]):
                 return
             try:
                 consent.give(definition)
-            except ConfigError as error:  # it starts now, and is asked again
+            except ConfigError as error:  # it starts now, and its consent is checked again
                 self.app.notify(brief(str(error), 300), severity="warning", markup=False)
         answers: dict[str, str] | None = {}
         if asked := definition.questions:

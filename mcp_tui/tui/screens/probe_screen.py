@@ -38,24 +38,24 @@ from mcp_tui.view.lines import Line, Lines, line, texts
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, safe, symbols, words
 
 FINDINGS_LOOK_SECONDS: Final = 0.1
-"""Seconds between two looks at what the probe found."""
+"""Seconds between two checks for findings of the probe."""
 
 _PROBE_TITLE: Final = words("Probe")
 
 _UNKNOWN_SERVER: Final = ServerInfo(transport="stdio", revision=LATEST_HANDSHAKE)
-"""The server whose clauses are shown before the report says which they are."""
+"""The server whose clauses are shown before the report names the real ones."""
 
 _RULES: Final = tuple(RULES.values())
 
 _WHOLE_CELLS: Final = max(len(rule.title) for rule in _RULES) + 24
-"""Cells of a line that has a rule's id, the longest verdict, and the longest title."""
+"""The width in cells of a line with a rule's id, the longest verdict, and the longest title."""
 
 
 class ProbeScreen(ModalScreen[None]):
-    """Probes a server on connections of its own; closing it ends the probe with all of them.
+    """Probes a server on separate connections; closing the screen ends the probe and all of them.
 
-    ``made`` makes the probe for each start. ``choices`` are the tools that it will try, in this order;
-    ``None`` if the server's tools are not listed yet.
+    ``made`` makes the probe for each start. ``choices`` are the tools to try, in this order; ``None`` if the server's
+    tools are not listed yet.
     """
 
     app = getters.app(Host)
@@ -75,7 +75,7 @@ class ProbeScreen(ModalScreen[None]):
         self._story: list[Line] = []
         source = Lines(
             lambda: range(len(RULES)),
-            # The last one first: the list has its newest line on top.
+            # The last rule first: the list shows its newest line on top.
             lambda number: _RULES[-1 - number],
             self._line,
             lambda: hash((self.running, *self.findings.values())),
@@ -103,10 +103,10 @@ class ProbeScreen(ModalScreen[None]):
         """Whether the probe is running."""
         return self._worker is not None and not self._worker.is_finished
 
-    # -- what is shown ---------------------------------------------------------------------------------------
+    # -- display ---------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Show the newest state."""
+        """Shows the newest state."""
         if not self.is_mounted:
             return
         self.set_class(not self.running and not self.findings, "-before")
@@ -122,13 +122,13 @@ class ProbeScreen(ModalScreen[None]):
         self.keys.show(keys(PROBE), idle)
 
     def _line(self, number: int, width: int) -> Line:
-        """A rule and its verdict."""
+        """Returns the line of a rule and its verdict."""
         rule = _RULES[-1 - number]
         finding = self.findings.get(rule.id)
         word, tone = words("…" if self.running else ""), "muted"
         if finding is not None:
             word, tone = view.word(finding.verdict), view.VERDICT_GLYPHS[finding.verdict][1]
-        # Where titles would be cut the glyph is enough: the pane below has the word.
+        # If titles would be cut, the glyph is enough: the pane below has the word.
         cells = 16 if width >= _WHOLE_CELLS else 1
         shown = safe("{:<{}}", word[:cells], cells)
         return line(safe("{}  ", rule.id), (shown, tone), safe("  {}", rule.title), key=rule.id)
@@ -141,7 +141,7 @@ class ProbeScreen(ModalScreen[None]):
         return self.trouble or _PROBE_TITLE
 
     def _introduce(self) -> None:
-        """Say what the probe will do, with what, and how long, before it does anything."""
+        """Describes what the probe will do, with which tools, and for how long."""
         first, *rest = view.plan(self._choices)
         lines = [
             line((safe("{} {}", hint("{probe.start} starts the probe:"), first), "title")),
@@ -155,7 +155,7 @@ class ProbeScreen(ModalScreen[None]):
         self._show("introduction", lines, pane=words("Does this server stop when told to?"))
 
     def _explain(self, rule: Rule) -> None:
-        """The evidence for a rule."""
+        """Shows the evidence for a rule."""
         finding = self.findings.get(rule.id)
         server = _UNKNOWN_SERVER if self.report is None else self.report.info
         clause = (finding and finding.clause) or rule.clause(server.revision, server.transport)
@@ -172,22 +172,22 @@ class ProbeScreen(ModalScreen[None]):
     def _show(
         self, key: object, lines: Sequence[Line], *more: Section, pane: SafeText = _PROBE_TITLE
     ) -> None:
-        """Show lines below the rules, and those of ``more`` that have any."""
+        """Shows lines below the rules, and the sections of ``more`` that are not empty."""
         sections = [Section(NOTHING, lines), *(each for each in more if each.lines)]
         self.evidence.show(pane, sections, key=key)
 
     def on_list_canvas_selected(self, event: LineList.Selected) -> None:
         self._explain(RULES[event.about])
 
-    # -- what it does ----------------------------------------------------------------------------------------
+    # -- running the probe -----------------------------------------------------------------------------------
 
     def on_key(self, event: Key) -> None:
-        """Note a letter that is no key here: it was typed for something else, as the enter behind it was."""
+        """Notes a letter that has no meaning here: it was typed for something else, like the enter after it."""
         if event.is_printable:
             self._strayed = self.app.guard.now()
 
     def action_start(self) -> None:
-        """Start the probe, the first time."""
+        """Starts the probe for the first time."""
         if self.report is not None:
             self.keys.show_message(hint("The probe is finished. {probe.again} runs it again."))
         elif self.app.guard.was_readable(self._strayed):
@@ -196,7 +196,7 @@ class ProbeScreen(ModalScreen[None]):
             self.keys.show_message(words("Text was typed here: press again."))
 
     def action_again(self) -> None:
-        """Start the probe after another run."""
+        """Starts the probe after another run."""
         if self.findings:
             self._start()
         else:
@@ -230,7 +230,7 @@ class ProbeScreen(ModalScreen[None]):
         self._conclude(self.report)
 
     def _note_step(self, news: str | Finding) -> None:
-        """Note a step or a finding of the probe. Until a rule is selected, all of them are shown, the newest first."""
+        """Shows a step or a finding of the probe. Until a rule is selected, all of them are shown, newest first."""
         at = (safe("{:6.1f} s  ", time.monotonic() - self._began), "muted")
         if isinstance(news, str):
             self._doing = brief(news, 200)
@@ -257,7 +257,7 @@ class ProbeScreen(ModalScreen[None]):
         self._show("conclusion", lines, Section(words("Problems"), problems))
 
     def action_copy(self) -> None:
-        """Copy the report as Markdown."""
+        """Copies the report as Markdown."""
         if self.report is None:
             self.keys.show_message(words("No report yet"))
         else:
@@ -267,7 +267,7 @@ class ProbeScreen(ModalScreen[None]):
             )
 
     def action_save(self) -> None:
-        """Write the report as Markdown into the folder where mcp-tui was started."""
+        """Writes the report as Markdown to the folder where mcp-tui was started."""
         if self.report is None:
             self.keys.show_message(words("No report yet"))
             return
@@ -284,7 +284,7 @@ class ProbeScreen(ModalScreen[None]):
         self.set_focus(self.evidence if self.focused is self.list else self.list)
 
     def action_interrupt(self) -> None:
-        """Copy the selected text, else stop the probe, else go back (ctrl+c)."""
+        """Copies the selected text, else stops the probe, else goes back (ctrl+c)."""
         if copied(self):
             self.keys.show_message(words("copied"), "muted", seconds=2)
         elif self.running and self._worker is not None:
@@ -293,7 +293,7 @@ class ProbeScreen(ModalScreen[None]):
             self.dismiss(None)
 
     def action_close(self) -> None:
-        """Go back, which ends the probe. While it is running, the first press only says so."""
+        """Goes back, which ends the probe. While it is running, the first press only says so."""
         if self.running and not self._warned:
             self._warned = True
             self.keys.show_message(

@@ -1,4 +1,4 @@
-"""Sections on a screen of their own, to read and to search."""
+"""A screen of sections, to read and to search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcp_tui.view.text import SafeText
 
 
 class ReadingScreen(Dialog[None]):
-    """Shows sections below a title."""
+    """A screen with sections below a title."""
 
     BINDINGS = bindings(HELP)
 

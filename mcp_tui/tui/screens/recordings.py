@@ -29,7 +29,7 @@ Found = TypeVar("Found")
 
 
 class FilteredDialog(Dialog[Found | None]):
-    """A list under a filter; dismisses with the chosen entry, or with ``None`` on esc.
+    """A list with a filter; dismisses with the chosen entry, or with ``None`` on esc.
 
     Set :attr:`every` and :attr:`ready`, then call :meth:`show`.
 
@@ -39,7 +39,7 @@ class FilteredDialog(Dialog[Found | None]):
         placeholder: an example of a filter.
         parse: parses the filter.
         made: returns the line of an entry in a number of cells.
-        arrange: prepares the lines of the entries that are listed, and returns the sentence below them.
+        arrange: prepares the lines of the listed entries, and returns the sentence below them.
     """
 
     BINDINGS = bindings(CHOOSE)
@@ -83,7 +83,7 @@ class FilteredDialog(Dialog[Found | None]):
         wanted = self._parse(self._input.value)
         self.entries = list(filter(wanted.matches, self.every))
         said = self._arrange(self.entries)
-        self._lines.source = self._lines.source  # starts at its newest line
+        self._lines.source = self._lines.source  # makes the list start at its newest line
         self._point()
         self.on_resize()
         if wanted.problem:
@@ -96,7 +96,7 @@ class FilteredDialog(Dialog[Found | None]):
     on_input_changed = show
 
     def on_resize(self) -> None:
-        """Makes the dialog as high as the list of all, whatever the filter leaves of it."""
+        """Makes the dialog as high as the unfiltered list, regardless of the filter."""
         self._lines.styles.height = max(3, min(len(self.every), self.size.height - 10) + 2)
         self.call_after_refresh(self._point)
 
@@ -132,7 +132,7 @@ _STAMP_CHARACTERS: Final = len("2026-11-21T031500")
 
 
 class RecordingsScreen(FilteredDialog[RecordedSession]):
-    """The recorded sessions, but those of the probe: it makes many, and has a report of its own.
+    """The recorded sessions, except those of the probe, which makes many and has its own report.
 
     ``current`` are the files of the open session.
     """
@@ -164,7 +164,7 @@ class RecordingsScreen(FilteredDialog[RecordedSession]):
             self.run_worker(self._look_up, exit_on_error=False)
 
     async def _look_up(self) -> None:
-        """Adds what only the index knows, in a thread because it may have to be made first."""
+        """Adds the data of the index, in a thread because the index may have to be built first."""
         try:
             known = {each.name: each for each in await asyncio.to_thread(index.sessions, self._folder)}
         except RecordingError:
@@ -201,7 +201,7 @@ class RecordingsScreen(FilteredDialog[RecordedSession]):
 
 
 def _session(journal: Journal) -> RecordedSession:
-    """Returns what the name of a journal says about its session."""
+    """Returns a session with the data in the name of its journal."""
     stamp, server = journal.name[:_STAMP_CHARACTERS], journal.name[_STAMP_CHARACTERS + 1 :].rpartition("-")[0]
     try:
         wall = datetime.strptime(stamp, "%Y-%m-%dT%H%M%S").replace(tzinfo=UTC).timestamp()
@@ -219,10 +219,10 @@ def _session(journal: Journal) -> RecordedSession:
 
 
 _FITTED_LOG_LINES: Final = 200
-"""Newest cancellations that the columns are fitted to."""
+"""The number of newest cancellations that determine the column widths."""
 
 _SERVER_SHOWN_CELLS: Final = 100
-"""Cells from which on a line shows the server."""
+"""The width in cells from which a line shows the server."""
 
 
 class HistoryScreen(FilteredDialog[Logged]):
@@ -248,7 +248,7 @@ class HistoryScreen(FilteredDialog[Logged]):
         self.run_worker(self._load, exit_on_error=False)
 
     async def _load(self) -> None:
-        """Reads the index, in a thread because it may have to be made first."""
+        """Reads the index, in a thread because it may have to be built first."""
 
         def load() -> tuple[bool, list[Logged]]:
             sessions = index.sessions(self._folder)

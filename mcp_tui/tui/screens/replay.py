@@ -36,7 +36,7 @@ from mcp_tui.view.text import NOTHING, SafeText, brief, clean, clip, join, safe,
 
 SLOWEST_SPEED: Final = 0.25
 FASTEST_SPEED: Final = 64.0
-"""Playback speeds, relative to real time."""
+"""The highest playback speed, relative to real time."""
 
 READING_SECONDS: Final = 0.05
 """Seconds of reading before the screen is updated."""
@@ -49,13 +49,13 @@ GROWN_SECONDS: Final = 0.2
 
 
 NARROW_GAPS_CELLS: Final = 100
-"""Cells below which gaps are narrower."""
+"""The width in cells below which gaps are narrower."""
 
 GRAPH_CELLS: Final = 8
-"""Cells of the graph at least; without that room it is omitted."""
+"""The minimum width of the graph in cells; without that room it is omitted."""
 
 EVENT_WORDS_CELLS: Final = max(len(kind.__name__) for kind in KINDS) + 8
-"""Cells for the words of an event, so that the graph stays in place."""
+"""The width in cells of the words of an event, so that the graph does not move."""
 
 
 class PositionBar(Bar, can_focus=False):
@@ -84,10 +84,10 @@ class PositionBar(Bar, can_focus=False):
 
 
 class Playback:
-    """Moves a recording. ``read`` is the share of the file that is read, ``None`` once all of it is.
+    """Moves the position in a recording.
 
-    ``at_end`` keeps the position at the end when the file grows; ``cancel`` is a request whose cancellation is shown as soon
-    as it is read.
+    ``read`` is the share of the file that is read, ``None`` after all of it. ``at_end`` keeps the position at the end
+    when the file grows. ``cancel`` is a request whose cancellation is shown as soon as it is read.
     """
 
     def __init__(self, screen: ReplayScreen, *, speed: float | None, cancel: RequestId | None) -> None:
@@ -109,7 +109,7 @@ class Playback:
     # -- reading ---------------------------------------------------------------------------------------------
 
     def start_reading(self) -> None:
-        """Reads what was not read yet, in slices; a short recording is read before the first frame of the screen."""
+        """Reads the rest of the file in slices; a short recording is read before the first frame of the screen."""
         self.read = self.read or 0.0
         scan = self.replay.scan()
         if not self._read_some(scan):
@@ -134,7 +134,8 @@ class Playback:
             self.recorded.problems.append(str(error))
             self.read = None
             return True
-        # Looked at while it still counts as being read, whenever that was last: so the cursor comes to the newest request.
+        # Updated while it still counts as being read, regardless of the last update: so the cursor moves to the
+        # newest request.
         self._drawn = 0.0
         self._screen.look()
         self.read = None
@@ -148,7 +149,7 @@ class Playback:
         table, place = self.replay.table, None if wanted is None else self.recorded.requests.place(wanted)
         number = next((each for each in table.cancels if table.rows[each] == place), None)
         if number is not None:
-            # A table that is not laid out yet has no height, and scrolls nowhere.
+            # A table without a layout has no height, and cannot scroll.
             self._screen.app.call_after_refresh(self._move_to_event, number)
 
     def _move_to_event(self, number: int) -> None:
@@ -157,7 +158,7 @@ class Playback:
 
     @property
     def live(self) -> bool:
-        """Whether the newest moment of a session is shown that still runs: its clock runs, too."""
+        """Whether the screen shows the newest moment of a running session, so that its clock runs too."""
         recorded = self.recorded
         return self.at_end and self.read is None and recorded.position > 0 and not recorded.requests.over
 
@@ -165,7 +166,7 @@ class Playback:
         if self.at_end:
             self.recorded.seek(self.recorded.events, time.monotonic() if self.live else None)
 
-    # -- looking ---------------------------------------------------------------------------------------------
+    # -- the view --------------------------------------------------------------------------------------------
 
     def before_look(self) -> bool:
         """Moves to the current position; returns false if it is too early to draw it."""
@@ -224,7 +225,7 @@ class Playback:
         share = position / events if events else 0.0
         return (*pieces, (bar(share, len(graph)), "accent"), (clean(" "), "")), graph
 
-    # -- moving ----------------------------------------------------------------------------------------------
+    # -- navigation ------------------------------------------------------------------------------------------
 
     def move_to(self, position: int) -> None:
         """Pauses at a position."""
@@ -263,7 +264,7 @@ class Playback:
     def to_cancellation(self, step: int) -> None:
         """Moves to the next or previous cancellation, with the cursor on its request."""
         cancels, position = self.replay.table.cancels, self.recorded.position
-        # at the position of a cancellation it has just happened
+        # at the position of a cancellation, the cancellation has just happened
         at = bisect_right(cancels, position - 1) if step > 0 else bisect_left(cancels, position - 1) - 1
         if 0 <= at < len(cancels):
             self._move_to_event(cancels[at])
@@ -271,7 +272,7 @@ class Playback:
         none = words("No later cancellation") if step > 0 else words("No earlier cancellation")
         self._screen.show_message(none, "muted", seconds=3)
 
-    # -- finding ---------------------------------------------------------------------------------------------
+    # -- search ----------------------------------------------------------------------------------------------
 
     def open_input(self) -> None:
         """Opens the input for a text to find."""
@@ -279,7 +280,7 @@ class Playback:
         self._screen.set_focus(self.input)
 
     def find(self, *, back: bool) -> None:
-        """Moves to the next or previous event that has the text in its record or its message."""
+        """Moves to the next or previous event with the text in its record or its message."""
         if self.input.value:
             finding = partial(self._find, self.input.value, back=back)
             self._screen.app.run_worker(finding, group="finding", exclusive=True, exit_on_error=True)
@@ -315,16 +316,17 @@ def said(event: ev.Event | None) -> SafeText:
 
 
 class ReplayScreen(SessionScreen):
-    """A recording. It opens at its end, or with a ``speed`` playing from its start.
+    """A recording, opened at its end, or with a ``speed`` playing from its start.
 
-    At the end, it follows what is read and what is appended to the file. With a ``cancel``, the id of a request, it moves to
-    the cancellation of that as soon as it is read. ``scene`` is the scene of the recording, if that is another kind.
+    At the end, it follows records that are read or appended to the file. With ``cancel``, the id of a request, it
+    moves to that request's cancellation as soon as it is read. ``scene`` is the scene of the recording, if it is
+    another kind.
     """
 
     BINDINGS = bindings(RECORDING)
 
     client_name: SafeText = NOTHING
-    """Whose session it is, if it runs and the screen acts on it."""
+    """The client of the session, if it runs and the screen acts on it."""
 
     def __init__(
         self,
@@ -370,7 +372,8 @@ class ReplayScreen(SessionScreen):
 
     def idle(self) -> frozenset[str]:
         recorded = self.recorded
-        idle = set[str]() if len(self.app.screen_stack) > 2 else {"app.back"}  # no screen to go back to
+        # there is no screen to go back to
+        idle = set[str]() if len(self.app.screen_stack) > 2 else {"app.back"}
         if self.table.selected is None:
             idle.add("request.copy")
         if recorded.position == recorded.events:
@@ -412,13 +415,13 @@ class ReplayScreen(SessionScreen):
         self.playback.find(back=step < 0)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether an action is available: searching on needs the input."""
+        """Whether an action is available: the next match needs a search."""
         if action == "find_on":
             return self.focused is self.find_input
         return super().check_action(action, parameters)
 
     def action_back(self) -> None:
-        """Closes what was opened last, and a recording that was opened from a session."""
+        """Closes the newest thing first, and a recording that was opened from a session."""
         if self.find_input.display:
             self.find_input.display = False
             self.set_focus(self.table)

@@ -27,21 +27,21 @@ from mcp_tui.view.wire import parsed
 Made = TypeVar("Made")
 
 READ_AT_ONCE_BYTES: Final = 64 * 1024
-"""Bytes up to which an answer is read at once; larger ones are read in a thread."""
+"""The size in bytes up to which an answer is parsed at once; larger ones are parsed in a thread."""
 
 CLIPBOARD_BYTES: Final = 256 * 1024
-"""Bytes for the terminal's clipboard, at most."""
+"""The maximum number of bytes for the terminal's clipboard."""
 
 
 class ResultScreen(Dialog[str | None]):
-    """Shows an answer; dismisses the URI of a link to read, or ``None``.
+    """Shows an answer; dismisses with the URI of a link to read, or ``None``.
 
     Args:
-        raw: the frame as it came.
-        title: what it answers.
-        broken: what the result breaks of its output schema.
-        follow: whether links can be read: there is a connection.
-        redact: takes the secrets out of what is copied.
+        raw: the frame as received.
+        title: the request that it answers.
+        broken: the violations of the output schema.
+        follow: whether links can be read, because there is a connection.
+        redact: removes the secrets from copies.
     """
 
     BINDINGS = bindings(RESULT)
@@ -64,9 +64,9 @@ class ResultScreen(Dialog[str | None]):
         self._page: PartsPage | None = None
         self._over = ""
         self._path_of: int | None = None
-        """The number of the part that the typed path is for."""
+        """The number of the part for which a path is being typed."""
         self._symbols_in: int | None = None
-        """The number of the part that was saved with symbols, to be saved as it is if a person asks again."""
+        """The number of the part that was saved with symbols; it is saved unchanged if a person asks again."""
         heading = place("heading", (title, "bold"), words("  "), durations.size(len(raw)))
         self._pager = Pager()
         said = "Does not match the output schema: {}"
@@ -96,7 +96,7 @@ class ResultScreen(Dialog[str | None]):
         self._describe()
 
     async def _reading(self, read: Callable[[], Made]) -> Made:
-        """Reads a small answer before the next key, a large one, which takes seconds, in a thread."""
+        """Parses a small answer before the next key, and a large one, which takes seconds, in a thread."""
         return read() if len(self._raw) <= READ_AT_ONCE_BYTES else await asyncio.to_thread(read)
 
     def _put(self, number: int, page: Page) -> None:
@@ -143,13 +143,13 @@ class ResultScreen(Dialog[str | None]):
     # -- keys ------------------------------------------------------------------------------------------------
 
     def action_part(self, by: int) -> None:
-        """Moves the cursor to the next part or the one before."""
+        """Moves the cursor to the next or the previous part."""
         if self._page is not None and not self._path.display:
             self._pager.put_cursor(self._page.start_of((self._at + by) % len(self._parts)))
             self.say(self._said_)
 
     async def action_switch(self) -> None:
-        """Switches JSON between a tree and the text as it came."""
+        """Switches JSON between a tree and the received text."""
         at = self._at
         if self._parts and _foldable(self._parts[at]):
             self._flat ^= {at}
@@ -174,11 +174,11 @@ class ResultScreen(Dialog[str | None]):
     async def action_pager(self) -> None:
         """Shows the result in the pager, without secrets."""
         if not self._path.display:
-            # Some results have many megabytes: limits and cancels go on meanwhile.
+            # Some results have many megabytes: timeouts and cancels keep running meanwhile.
             self.app.page(await asyncio.to_thread(lambda: plain(parsed(self._redact(self._raw)))))
 
     def action_save(self) -> None:
-        """Asks for the path to save the part to."""
+        """Asks for the path of a file for the part."""
         if not self._parts:
             return
         self._over = ""
@@ -244,7 +244,7 @@ class ResultScreen(Dialog[str | None]):
 
 
 def _paged(raw: bytes, cells: int) -> tuple[list[Part], PartsPage]:
-    """Returns the parts of an answer and their page, laid out; the whole as JSON comes last, folded."""
+    """Returns the parts of an answer and their page, laid out; the whole answer as JSON comes last, folded."""
     message = parsed(raw)
     members = as_object(message)
     if isinstance(message, str):
@@ -256,7 +256,7 @@ def _paged(raw: bytes, cells: int) -> tuple[list[Part], PartsPage]:
         found = [Part(PartKind.WHOLE, value=members.get("error", message))]
     pages: list[tuple[SafeText, Page]] = []
     for number, part in enumerate(found[:-1] or found):
-        # Texts that follow each other, as of a tool that returns a list, read as one.
+        # Consecutive texts, such as a list from a tool, read as one.
         text = part.sort is PartKind.TEXT and not part.role and not part.uri
         more = text and found[number - 1].sort is part.sort
         pages.append((NOTHING if more or not number else label(part), _unlaid(part, flat=False)))
@@ -268,7 +268,7 @@ def _paged(raw: bytes, cells: int) -> tuple[list[Part], PartsPage]:
 
 
 def _foldable(part: Part) -> bool:
-    """Returns whether a part is shown in another form than it came in."""
+    """Whether a part is shown in another form than it was received in."""
     return part.sort in (PartKind.STRUCTURED, PartKind.WHOLE) or (
         part.sort is PartKind.TEXT
         and (part.text.lstrip()[:1] in ("{", "[") or is_markdown(part.text, part.mime))

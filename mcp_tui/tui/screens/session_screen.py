@@ -32,22 +32,21 @@ from mcp_tui.view.server_bar import Link
 from mcp_tui.view.text import NOTHING, SafeText, brief, words
 
 TICK_SECONDS: Final = 0.1
-"""Seconds between two looks for changes."""
+"""Seconds between two checks for changes."""
 
 DETAIL_SECONDS: Final = 0.9
-"""Seconds for which the times in a detail stand that nothing else changes."""
+"""Seconds for which the times in an otherwise unchanged detail are not updated."""
 
 TYPING_SECONDS: Final = 1.0
-"""Seconds after a key in which each look draws what changed; otherwise changes that follow one another wait for the next."""
+"""Seconds after a key in which each check draws the changes; otherwise consecutive changes wait for the next check."""
 
 BENEATH_TICKS: Final = 50
-"""Looks between two frames beneath a dialog, which are drawn as a whole: a key of the dialog waits for them.
-
-The dialog itself shows what becomes of its request.
+"""The number of checks between two frames beneath a dialog. Those are drawn as a whole, so a key of the dialog waits for
+them; the dialog itself shows the state of its request.
 """
 
 ENDED: Final = frozenset({State.COMPLETED, State.FAILED, State.LOST})
-"""States that a request reaches without a key."""
+"""The states that a request reaches without a key."""
 
 
 class SessionScreen(LayoutScreen):
@@ -93,8 +92,8 @@ class SessionScreen(LayoutScreen):
         self._drawn: tuple[object, ...] = ()
         self._ticks = 0
         self._detailed: tuple[object, float] = None, 0.0
-        self._moving = False  # whether the last look found changes
-        self._behind = False  # whether the lists do not show the newest changes yet
+        self._moving = False  # whether the last check found changes
+        self._behind = False  # whether the lists lack the newest changes
         self._problems = 0
         self._from_catalogue = False  # whether the catalogue had the focus last, besides the detail
 
@@ -126,7 +125,7 @@ class SessionScreen(LayoutScreen):
             look.keep(self.shares, self.pane if self.chosen else "")
 
     def offered(self) -> list[Key]:
-        """Returns the keys of palette and help."""
+        """Returns the keys for palette and help."""
         return keys()
 
     def footer_offers(self) -> list[Key]:
@@ -139,7 +138,7 @@ class SessionScreen(LayoutScreen):
 
     @property
     def typing(self) -> tuple[LiteralString, LiteralString] | None:
-        """The labels of enter and esc while a filter, or a text to find, is typed; ``None`` otherwise."""
+        """The labels of enter and esc while a filter or a search text is typed; ``None`` otherwise."""
         return (
             ("Done", "Clear") if self.focused is self.filtering.input or self.detail.finder.typing else None
         )
@@ -147,7 +146,7 @@ class SessionScreen(LayoutScreen):
     # -- drawing -----------------------------------------------------------------------------------------------
 
     def before_key(self) -> None:
-        """Tells the key guard what is under the cursor."""
+        """Reports the item under the cursor to the key guard."""
         row = self.table.selected
         ended = self.entry() is None and row is not None and row.state in ENDED
         self.app.guard.watch(self._target(), ended=ended)
@@ -156,7 +155,7 @@ class SessionScreen(LayoutScreen):
         self.app.guard.moved(self._target())
 
     def _target(self) -> object:
-        """Returns what is under the cursor, as the key guard knows it: an entry, or else the request."""
+        """Returns the item under the cursor for the key guard: an entry, or else the request."""
         entry, row = self.entry(), self.table.selected
         if entry is not None:
             return entry.kind, entry.name
@@ -165,7 +164,7 @@ class SessionScreen(LayoutScreen):
     def _tick(self) -> None:
         if self not in self.app.screen_stack:
             return  # another server is on the screen
-        # what moves more than five times a second cannot be read, and is half the cost of a steady log
+        # A change more than five times a second cannot be read, and is half of the work for a steady log.
         self._ticks += 1
         lists = self._ticks % (2 if self.on_top else BENEATH_TICKS) == 0
         if (
@@ -186,7 +185,7 @@ class SessionScreen(LayoutScreen):
         self.keys.show(self.footer_offers(), self.idle())
         if self.table.item is None and not self.table.wanted and len(self.table.outline):
             self.table.action_newest()
-        # Also without a key: the guard has to know since when this row is under the cursor.
+        # Also without a key: the guard must know since when this row is under the cursor.
         if self.on_top:
             self.before_key()
         item = self.table.item
@@ -207,7 +206,8 @@ class SessionScreen(LayoutScreen):
         if self.timeline.display:
             self.timeline.refresh_spans()
         elif self._ticks % 10 == 0:
-            self.scene.spans.update()  # while the requests are at hand: old ones would have to be unpacked
+            # while the requests are unpacked: old ones would have to be unpacked again
+            self.scene.spans.update()
 
     def forget(self) -> None:
         self._drawn = ()
@@ -246,7 +246,7 @@ class SessionScreen(LayoutScreen):
         shown, at = row and (row_key(row), row.version), self._detailed[1]
         same = row is not None and shown == self._detailed[0]
         if same and now - at <= DETAIL_SECONDS and not self.table.is_fast(row):
-            now = at  # not each notification moves what is said in tenths of a second
+            now = at  # not every notification changes a time in tenths of a second
         self._detailed = shown, now
         self.details.show(now, self.entry(), *self.detailed())
 
@@ -255,13 +255,13 @@ class SessionScreen(LayoutScreen):
         return self.table.selected, NOTHING
 
     def entry(self) -> Entry | None:
-        """Returns the entry under the cursor while the catalogue has the focus, or the detail that was entered from it."""
+        """Returns the entry under the cursor while the catalogue has the focus, or the detail was entered from it."""
         entered = self.focused is self.detail and self._from_catalogue
         line = self.catalogue.selected if entered or self.focused is self.catalogue else None
         return line.key if line is not None and isinstance(line.key, Entry) else None
 
     def idle(self) -> frozenset[str]:
-        """Returns the ids of keys that would do nothing now, of those that the footer shows."""
+        """Returns the ids of the footer's keys that would do nothing now."""
         return frozenset()
 
     # -- panes -------------------------------------------------------------------------------------------------
@@ -269,12 +269,12 @@ class SessionScreen(LayoutScreen):
     def show_pane(self, name: str) -> None:
         super().show_pane(name)
         if name == "timeline" and not self.timeline.is_attached:
-            # mounted when it is first shown: in most sessions it never is
+            # Mounted when it is first shown, which most sessions never do.
             self.body.mount(self.timeline)
         self.forget()
 
     def action_pane(self, name: str) -> None:
-        """Shows and focuses a pane, or the requests; the key of the focused pane leads back to them."""
+        """Shows and focuses a pane, or the requests; the key of the focused pane goes back to the requests."""
         self.minimize()  # otherwise the focused pane could be hidden
         if name == "requests" or self.focused is self.panes[name]:
             self.set_focus(self.table)
@@ -287,7 +287,7 @@ class SessionScreen(LayoutScreen):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         if (
             event.widget is self.focused is not self.detail
-        ):  # not one that had it only while the catalogue was hidden
+        ):  # not one that only had it while the catalogue was hidden
             self._from_catalogue = event.widget is self.catalogue
 
     def on_click(self, event: events.Click) -> None:
@@ -332,7 +332,7 @@ class SessionScreen(LayoutScreen):
             await self.details.open_result(self.follower())
 
     def follower(self) -> Callable[[str | None], None] | None:
-        """Returns what reads a linked resource; ``None`` if none can be read."""
+        """Returns the function that reads a linked resource; ``None`` if none can be read."""
         return None
 
     # -- keys of the view --------------------------------------------------------------------------------------
@@ -376,7 +376,7 @@ class SessionScreen(LayoutScreen):
         self.table.action_oldest()
 
     def action_zoom(self) -> None:
-        """Zooms the focused widget, and back."""
+        """Zooms the focused widget in or out."""
         if self.maximized is not None:
             self.minimize()
         elif self.focused is not None:
@@ -418,14 +418,14 @@ class SessionScreen(LayoutScreen):
         self.forget()
 
     def action_back(self) -> None:
-        """Closes what was opened last; never the app."""
+        """Closes the newest thing first; never the app."""
         if self.focused is self.filtering.input:
             self.filtering.close_input()
         elif self.details.message is not None:
             self.details.close_message()
         elif self.table.marks and self.focused is self.table:
             self.table.unmark()
-        # Before the zoom: what hides lines of a zoomed pane goes first, and what a person sees there stays.
+        # Before the zoom: a filter of a zoomed pane goes first, and the pane stays on the screen.
         elif self.filtering.clear_focused():
             pass
         elif self.maximized is not None:

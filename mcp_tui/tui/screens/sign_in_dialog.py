@@ -17,11 +17,11 @@ from mcp_tui.view.keys import SIGN_IN
 from mcp_tui.view.text import SafeText, brief, words
 
 SHOWN_STEPS: Final = 8
-"""Steps that the dialog shows, the latest."""
+"""The number of newest steps that the dialog shows."""
 
 
 class SignInScreen(Dialog[None]):
-    """Shows a sign-in as it happens. It closes by itself after success; esc leaves the sign-in running."""
+    """Shows a sign-in as it happens. It closes automatically after success; esc leaves the sign-in running."""
 
     BINDINGS = bindings(SIGN_IN)
     TICK = 0.1
@@ -53,7 +53,7 @@ class SignInScreen(Dialog[None]):
         sign_in = self.sign_in
         if sign_in.waits or (
             not sign_in.active and sign_in.done
-        ):  # or the next question is there, which L answers
+        ):  # or the next question is open, which L answers
             self.close_by_itself()
             return
         said: list[Piece] = []

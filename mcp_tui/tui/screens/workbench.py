@@ -51,7 +51,7 @@ class Workbench(SessionScreen):
     # -- drawing ---------------------------------------------------------------------------------------------
 
     def before_key(self) -> None:
-        # First, because it may hold the keys back: what was typed for a connection that is lost must not act.
+        # First, because it may block the keys: a key typed for a lost connection must not act.
         self.connection.show_troubles()
         super().before_key()
 
@@ -74,11 +74,11 @@ class Workbench(SessionScreen):
             self.catalogue.empty = empty
             self.catalogue.refresh()
         if session.stale and session.link is Link.CONNECTED:
-            # Taken away before they are read: what the server changes meanwhile is read once more.
+            # Cleared before they are read: lists that the server changes meanwhile are read once more.
             stale, session.stale = session.stale, set()
             self.app.run_worker(partial(session.read, stale), group="catalogue", exit_on_error=False)
         self.calling.offer()
-        # until a person chooses a pane: the catalogue, then the detail of a call or of the connection
+        # Until a person chooses a pane: the catalogue, then the detail of a call or of the connection.
         told = session.link is Link.LOST or session.slow or self.scene.has_calls()
         wanted = "detail" if told else "catalogue"
         if not self.chosen and self.pane != wanted:
@@ -121,7 +121,7 @@ class Workbench(SessionScreen):
     # -- keys ------------------------------------------------------------------------------------------------
 
     async def action_cancel(self) -> None:
-        """Cancels the selected request; while connecting, without one, it stops connecting."""
+        """Cancels the selected request; without one, while connecting, stops connecting."""
         if self._stops_connecting():
             self.connection.stop()
         else:
@@ -164,7 +164,7 @@ class Workbench(SessionScreen):
         await self.connection.sign_in()
 
     def _stops_connecting(self) -> bool:
-        """Returns whether a cancel stops connecting: no request is selected that could be cancelled."""
+        """Whether a cancel stops connecting: no request is selected that could be cancelled."""
         row = self.table.selected
         return self.session.link is Link.CONNECTING and (row is None or not row.open or row.internal)
 

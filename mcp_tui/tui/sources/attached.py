@@ -1,4 +1,4 @@
-"""Running sessions of other processes: their recordings are read, and their control sockets are used for what is done."""
+"""Running sessions of other processes: reads their recordings, and acts through their control sockets."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from mcp_tui.view.server_bar import Link, ServerFacts
 from mcp_tui.view.text import SafeText, brief, join, safe, words
 
 Target = tuple[str, Path, RequestId]
-"""The name and the socket of a session, and the id of a request there."""
+"""The name and the socket of a session, and the id of a request in it."""
 
 
 class Attached:
-    """Session and client in one, as far as the keys that cancel need them. ``show_message`` shows what came of a cancel."""
+    """The parts of a session and a client that keys to cancel need. ``show_message`` shows the result of a cancel."""
 
     def __init__(
         self, session: Running | RunningClient, scene: RecordedScene, show_message: Callable[[SafeText], None]
@@ -44,7 +44,7 @@ class Attached:
 
     @property
     def running(self) -> list[Request]:
-        """The requests in flight, the oldest first."""
+        """The requests in flight, oldest first."""
         requests = self.requests
         rows = (requests.row(place) for place in range(len(requests.order)) if not requests.is_over(place))
         return [row for row in rows if row.open and not row.listening]
@@ -53,7 +53,7 @@ class Attached:
         return self._scene.now()
 
     def cancellation(self, row: Request) -> Cancellation:
-        """Returns how a cancel of this request would leave there."""
+        """Returns the signal with which that session would cancel a request."""
         facts = self._scene.facts(self.now())
         transport, revision = str(facts.transport), str(facts.revision)
         recording = self._scene.replay
@@ -66,23 +66,23 @@ class Attached:
         )
 
     def cancel(self, id: RequestId, cause: Cause, reason: str) -> CancelOutcome:
-        """Asks the session to cancel a request; what came of it is told when it answers."""
+        """Asks the session to cancel a request; shows the result when it answers."""
         row = self.requests.get(id)
         if row is None or not row.open:
             return CancelOutcome.ALREADY_DONE
-        assert cause is Cause.USER  # a session has limits of its own
+        assert cause is Cause.USER  # each session has its own timeouts
         spawn(self._cancel(id, reason), name="cancel in another session")
         return CancelOutcome.REQUESTED
 
     async def cancel_all(self, cause: Cause, reason: str, ids: Sequence[RequestId]) -> int:
-        """Cancels several, one after the other."""
+        """Cancels several requests, one after the other."""
         assert cause is Cause.USER
         for id_ in ids:
             await self._cancel(id_, reason)
         return len(ids)
 
     def allow(self, id: RequestId) -> None:
-        """Asks the session to let one call through that is equal to a refused one; what came of it is told."""
+        """Asks the session to permit one call that is equal to a refused one; shows the result."""
         spawn(self._allow(id), name="allow in another session")
 
     async def _allow(self, id_: RequestId) -> None:
@@ -97,7 +97,7 @@ class Attached:
             self._show_message(words("The session has ended, or did not answer"))
 
     def _target(self, id: RequestId) -> Target | None:
-        """Returns where to cancel a request; ``None`` if its session has ended."""
+        """Returns the session of a request; ``None`` if the session has ended."""
         session, recording = self._session, self._scene.replay
         if isinstance(session, Running) or not isinstance(recording, ClientRecording):
             assert isinstance(session, Running)
@@ -110,7 +110,7 @@ class Attached:
         return next(((each.name, each.path, its_id) for each in found), None)
 
     async def _cancel(self, id_: RequestId, reason: str) -> None:
-        # It waits for the other process, which may be stopped or busy: the loop goes on meanwhile.
+        # This waits for another process, which may be stopped or busy, so it runs in a thread.
         target = self._target(id_)
         came = None if target is None else await asyncio.to_thread(cancel, *target, reason)
         request = brief(str(id_), 40)
@@ -141,9 +141,8 @@ class Attached:
 
 
 def sources(client: RunningClient, known: Sequence[RecordedSource] = ()) -> list[RecordedSource]:
-    """Opens the recordings of a client that are not ``known``: those of running sessions, and of those that have ended.
-
-    What cannot be read is left out.
+    """Opens the recordings of a client that are not ``known``, of running and of ended sessions. Unreadable ones are left
+    out.
     """
     found: list[RecordedSource] = []
     opened = {str(each.path) for each in known}
@@ -154,7 +153,7 @@ def sources(client: RunningClient, known: Sequence[RecordedSource] = ()) -> list
             made = RecordedSource(name, server, path)
         except OSError:
             return
-        # A recorder that took over for another one has what was open there, too.
+        # A recorder that replaced another one also has its open requests.
         if str(path) in opened or _begin(made.header) in began:
             made.file.close()
             return
@@ -182,7 +181,7 @@ def _begin(header: dict[str, Json]) -> tuple[Json, Json]:
 
 
 NAMED_SERVERS: Final = 4
-"""Servers that the bar names; of more it says the number."""
+"""The maximum number of servers that the bar names; of more it shows the number."""
 
 
 class ClientScene(RecordedScene):

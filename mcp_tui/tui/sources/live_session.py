@@ -1,4 +1,4 @@
-"""One client with everything that the screen shows of it, the sessions of one app, and the counts of a session."""
+"""One client with all its data on the screen, the sessions of one app, and the counts of a session."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ from mcp_tui.view.wire import log_lines, wire_lines
 
 
 class Session:
-    """A client and what the workbench shows of it, on the screen or not.
+    """A client and its data in the workbench, on the screen or not.
 
     Attributes:
         mode: the name of its stack of screens in the app.
         servers: the list of all open servers, once it is in one.
-        shown: whether it is the one on the screen.
+        shown: whether it is on the screen.
         link: the state of the connection.
         trouble: why there is no connection, in one sentence; empty while there is one or one is being made.
         since: when the connection was made, in monotonic seconds.
-        renewing: whether the client opens a new session by itself; calls wait for it meanwhile.
-        broke: whether the last connection ended without anybody here having asked for it.
-        late: how many late answers came since it was last on the screen.
-        stale: the lists of the catalogue that have to be read again.
+        renewing: whether the client opens a new session automatically; calls wait for it meanwhile.
+        broke: whether the last connection ended without a request from here.
+        late: the number of late answers since it was last on the screen.
+        stale: the lists of the catalogue that must be read again.
     """
 
     mode = ""
@@ -83,9 +83,9 @@ class Session:
         self.link = Link.LOST
         self.trouble = NOTHING
         self.degraded = False
-        """Whether the connection, which is there, cannot do something any more until a person reconnects."""
+        """Whether the open connection has lost an ability until a person reconnects."""
         self.left_running = NOTHING
-        """What a person is still to be told of processes that the server left running."""
+        """The message about processes that the server left running, until a person has seen it."""
         self.servers: Servers | None = None
         self.shown = self._told_lost = False
         self.late = 0
@@ -104,14 +104,14 @@ class Session:
         client.interactions.respond = partial(respond, self.questions)
         ask_for_urls(client, self.call)
         self.control_socket: ClientControlSocket | None = None
-        """The socket by which other processes reach it."""
+        """The socket by which other processes reach the session."""
         self.sign_in = None if client.tokens is None else SignIn(client.tokens)
-        """The sign-in to this server; ``None`` if it cannot be signed in to."""
+        """The sign-in to this server; ``None`` if it has none."""
         self.apply(DEFAULTS)
         client.listen(self._take)
 
     def apply(self, settings: Settings) -> None:
-        """Uses settings from the next connection on: they say what a server may ask."""
+        """Uses settings from the next connection on; they determine what a server may ask."""
         self.settings = replace(settings, roots=[*self.client.settings.roots] or settings.roots)
         sampling = settings.sampling.mode != "off"
         offers = Offers(elicitation=frozenset({"form", "url"}), sampling=sampling, roots=True)
@@ -124,12 +124,12 @@ class Session:
         match event:
             case ev.Connected():
                 if self.renewing:
-                    # The session that an HTTP server opened anew may offer other things than the one before.
+                    # A new session of an HTTP server may offer other things than the previous one.
                     self.stale.update(LISTS)
                 self.renewing = False
                 self._set_link(Link.CONNECTED)
                 self.since = event.at
-            # While a connection is being made, connect() tells by itself why it came to nothing.
+            # While a connection is being made, connect() reports its failure itself.
             case ev.Disconnected() if self.link is Link.CONNECTED or self.renewing:
                 self._lost(brief(self.client.last_words, 400) or words("the connection closed"))
             case ev.ProcessesEnded():
@@ -168,13 +168,13 @@ class Session:
 
     @property
     def running(self) -> list[Request]:
-        """The requests in flight, internal ones too, the oldest first."""
+        """The requests in flight, including internal ones, oldest first."""
         unfinished = self.client.requests.unfinished.values()
         return [row for row in unfinished if row.open and not row.listening]
 
     @property
     def unwritten(self) -> list[Request]:
-        """The requests whose cancel waits because the server does not read its stdin."""
+        """The requests whose cancel is unwritten because the server does not read its stdin."""
         if not isinstance(self.client.target, StdioTarget):
             return []
         return [row for row in self.client.requests.unfinished.values() if waits_to_cancel(row)]
@@ -184,7 +184,7 @@ class Session:
         """The requests in flight that are not internal."""
         return [row for row in self.running if not row.internal]
 
-    # -- while another server is on the screen -----------------------------------------------------------------
+    # -- in the background -------------------------------------------------------------------------------------
 
     @property
     def overdue(self) -> list[Request]:
@@ -193,12 +193,12 @@ class Session:
         return [row for row in rows if row is not None and row.overdue_until is not None]
 
     def mark_shown(self) -> None:
-        """Notes that it is on the screen from now on."""
+        """Notes that the session is on the screen from now on."""
         self.shown, self._told_lost, self.late = True, False, 0
         self._overdue.clear()
 
     def news(self) -> Iterator[SafeText]:
-        """Yields what a person should be told while another server is on the screen, each thing once."""
+        """Yields the news for a person while another server is on the screen, each once."""
         for question in self.questions:
             if not question.shown:
                 question.shown = True
@@ -218,7 +218,7 @@ class Session:
     def _counts(self, now: float) -> Counts:
         """Returns the counts, computed once for each version of the requests."""
         before, counts = self._counted
-        # whether progress goes on also depends on the time
+        # whether progress continues also depends on the time
         stamp = (self.client.requests.version, int(now) if counts.progressing else 0)
         if stamp != before:
             counts = self._counters.counts(now)
@@ -252,7 +252,7 @@ class Session:
         return safe("stopped while {}", self.doing) if self.doing else words("stopped")
 
     def facts(self, now: float) -> ServerFacts:
-        """Returns what the server bar shows at ``now`` (monotonic seconds)."""
+        """Returns the facts for the server bar at ``now`` (monotonic seconds)."""
         info = self.client.info
         sign_in = NOTHING if self.sign_in is None else self.sign_in.word
         connecting = self.link is Link.CONNECTING
@@ -273,21 +273,21 @@ class Session:
         )
 
     def _standing(self) -> SafeText:
-        """Returns why there is no connection, for the bar; the empty table says the reason itself."""
+        """Returns why there is no connection, for the bar; an empty table shows the reason itself."""
         return self.trouble if self.has_calls() or not self.trouble else words("not connected")
 
     # -- the scene ---------------------------------------------------------------------------------------------
 
     def redactor(self) -> Redactor:
-        """Returns what masks the secrets of this server as the journal does."""
+        """Returns the redactor that masks the secrets of this server as the journal does."""
         return redactor(self.client.target, self.client.store.learned, self.client.store.hidden)
 
     def now(self) -> float:
-        """Returns the moment that is shown, in monotonic seconds."""
+        """Returns the shown time in monotonic seconds."""
         return self.client.now()
 
     def stamp(self) -> object:
-        """Returns a value that stays equal as long as no pane has to be drawn again."""
+        """Returns a value that stays equal until a pane must be drawn again."""
         client = self.client
         versions = (
             self.link,
@@ -316,7 +316,7 @@ class Session:
 
     @property
     def wants_sign_in(self) -> bool:
-        """Whether the server required a sign-in that has not come about."""
+        """Whether the server requires a sign-in that has not happened."""
         return self.sign_in is not None and self.sign_in.required and not self.sign_in.done
 
     @property
@@ -341,7 +341,7 @@ class Session:
         return any(not row.internal for row in self.client.requests.order)
 
     def frame(self, seq: int) -> FrameHead | None:
-        """Returns the head of a frame; ``None`` if it is not kept."""
+        """Returns the head of a frame; ``None`` if it is not stored."""
         frames = self.client.store.frames
         index = frames.find(seq)
         return None if index is None else frames[index]
@@ -362,7 +362,7 @@ class Session:
             self.client.note(f"not connected: {error}")
             self._set_link(Link.LOST, brief(str(error), 2000))
         except asyncio.CancelledError:
-            # a later attempt may have set its state already
+            # a later attempt may have set the state already
             if attempt == self._attempts and self.link is Link.CONNECTING:
                 self._set_link(Link.LOST, self._given_up())
             raise
@@ -385,13 +385,13 @@ class Session:
         return list(filter(client.may_be_task, optional))
 
     def left_behind(self) -> dict[str, str]:
-        """Returns the names, by id, of tasks of earlier sessions that may still run and that no row here follows."""
+        """Returns the names, by id, of tasks of earlier sessions that may still run and have no row here."""
         here = {row.task_id for row in self.client.requests.order if row.task_id}
         return {task_id: name for task_id, name in self._tasks.read().items() if task_id not in here}
 
     async def stop(self) -> None:
         """Cancels all requests and ends the connection."""
-        # the same key stops connecting, which may have set its trouble already
+        # The same key stops connecting, which may have set the trouble already.
         trouble = self.trouble if self.link is Link.LOST and self.trouble else self._given_up()
         self.renewing = False
         await self._close()
@@ -417,7 +417,7 @@ class Session:
                 if before is not None and (changed := difference([each.raw for each in before], found)):
                     self.client.note(f"{kind}: {changed}")
             except ListFailed as failed:
-                # Of the servers that offer resources, many have no method for templates: that is no problem to be shown.
+                # Many servers that offer resources have no method for templates; that is not a problem to show.
                 if kind == "templates" and failed.row.code == -32601:
                     continue
                 found, problem = [], brief(str(failed), 200)
@@ -426,7 +426,7 @@ class Session:
     # -- requests --------------------------------------------------------------------------------------------
 
     def call(self, method: str, params: dict[str, Json] | None) -> ev.RequestId:
-        """Sends a request for the person at the screen; its timeout asks before it cancels."""
+        """Sends a request of the person at the screen; before its timeout cancels, the person is asked."""
         name = params.get("name") if params is not None and method == "tools/call" else ""
         id_ = self.client.call(method, params, limits=self.limits_of(str(name or "")))
         written = (
@@ -434,34 +434,34 @@ class Session:
         )
         for each in written:
             del self._unsent[each]
-        # Until the message is written no frame holds them, and a key may repeat the request before that.
+        # Until the message is written no frame has the params, and a key may repeat the request before that.
         self._unsent[id_] = params or {}
         return id_
 
     def unsent(self, row: Request) -> dict[str, Json] | None:
-        """Returns the params of a request whose message is not written yet; ``None`` if they are not kept."""
+        """Returns the params of a request whose message is not written yet; ``None`` if they are not stored."""
         return self._unsent.get(row.id)
 
     def limit(self, timeout: float | None, max_timeout: float | None) -> None:
-        """Gives all further requests these limits, in seconds; ``None`` is no limit."""
+        """Sets the limits of all later requests, in seconds; ``None`` is no limit."""
         client = self.client
         self.limits = chosen = replace(self.limits, timeout=timeout, max_timeout=max_timeout)
         self._limits_of = lambda _: chosen
         client.settings = replace(client.settings, limits=replace(chosen, ask=client.settings.limits.ask))
 
     def limits_of(self, tool: str) -> Limits:
-        """Returns the limits of a call of a tool, or of any other request for an empty name."""
+        """Returns the limits of calls of a tool, or of any other request for an empty name."""
         if self._limits_of is None:
             return replace(self.client.settings.limits, ask=ASK_SECONDS)
         return self._limits_of(tool)
 
 
 SERVER_NAME_CHARACTERS: Final = 32
-"""Characters of a server's name in the list of servers."""
+"""The maximum number of characters of a server's name in the list of servers."""
 
 
 class Servers:
-    """All open servers in the order in which they were opened; ``current`` is the one on the screen."""
+    """All open servers in the order of opening; ``current`` is the one on the screen."""
 
     def __init__(self) -> None:
         self.all: list[Session] = []
@@ -475,7 +475,7 @@ class Servers:
         self.all.append(session)
 
     def remove(self, server: Session) -> Session | None:
-        """Removes a server; returns the one to show in its place, if there is any."""
+        """Removes a server; returns the server to show instead, if there is any."""
         at = self.all.index(server)
         self.all.remove(server)
         if self.current is server:
@@ -483,7 +483,7 @@ class Servers:
         return self.all[min(at, len(self.all) - 1)] if self.all else None
 
     def show(self, server: Session) -> None:
-        """Makes a server the one on the screen."""
+        """Shows a server on the screen."""
         if self.current is not None:
             self.current.shown = False
         self.current = server
@@ -496,7 +496,7 @@ class Servers:
         return self.all[(self.all.index(self.current) + 1) % len(self.all)]
 
     def name(self, server: Session) -> SafeText:
-        """Returns a server's name, as configured or else its own; numbered if several have the same."""
+        """Returns a server's name, as configured or else its own; numbered if several are equal."""
         called = _name(server)
         alike = [each for each in self.all if _name(each) == called]
         at = alike.index(server) if server in alike else 0
@@ -509,7 +509,7 @@ class Servers:
                 yield safe("{} {}", self.name(each), said)
 
     def around(self, server: Session) -> OtherServers:
-        """Returns a server's place among the others; for the one on the screen, with what the others want."""
+        """Returns a server's place among the others; for the one on the screen, also what the others need."""
         count = len(self.all)
         if count < 2 or server not in self.all:
             return ALONE
@@ -517,7 +517,7 @@ class Servers:
         return OtherServers(self.all.index(server) + 1, count, self.name(server), wants)
 
     def _wants(self) -> Segments:
-        """Returns what the other servers want, the most urgent first."""
+        """Returns what the other servers need, the most urgent first."""
         wants: list[tuple[int, SafeText, str]] = []
         for each in self.all:
             name = self.name(each)
@@ -548,19 +548,19 @@ def _name(server: Session) -> SafeText:
 
 
 class Counters:
-    """The counts over the rows of a session, adjusted with each event that changes one."""
+    """The counts over the rows of a session, updated by each event that changes one."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
-        # Places take 31 bytes a request; sets of keys, and the rows themselves, took up to 1,190.
+        # Places take 31 bytes per request; sets of keys, or the rows themselves, took up to 1,190.
         self._lost = array("I")  # places of rows, sorted
         self._progressing: dict[int, Request] = {}
         for place, row in enumerate(requests.order):
             self._take(place, row)
 
     def note(self, event: ev.Event) -> None:
-        """Takes in an event."""
-        # By events: counting all rows at each change cost twice as much with 100,000 finished requests as with 400.
+        """Updates the counts by an event."""
+        # By events: with 100,000 finished requests, counting all rows at each change cost twice as much as with 400.
         if type(event) in _COUNTED_CANCELS and isinstance(event, ev.RequestEvent):
             place = self._requests.place(event.id)
             if place is not None:

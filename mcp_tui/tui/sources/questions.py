@@ -20,8 +20,8 @@ class Question:
     """One inquiry on the screen.
 
     Attributes:
-        about: the request of ours that it belongs to, in words; empty if that is not known.
-        draft: what was typed before it was postponed.
+        about: the request of ours that it belongs to, in words; empty if unknown.
+        draft: the text typed before it was postponed.
         shown: whether it was opened or announced.
     """
 
@@ -35,17 +35,17 @@ class Question:
 
     @property
     def wants(self) -> SafeText:
-        """The request of the server in words, to follow the server's name."""
+        """The server's request in words that follow the server's name."""
         return _WANTS.get(self.inquiry.method, words("asks for input"))
 
     @property
     def others(self) -> int:
-        """The number of other questions that wait."""
+        """The number of other waiting questions."""
         return sum(each is not self for each in self._waiting)
 
     @property
     def over(self) -> str:
-        """The reason that no answer is needed any more; empty while one is."""
+        """The reason why no answer is needed any more; empty while one is needed."""
         return self.inquiry.over.result() if self.inquiry.over.done() else ""
 
     def answer(self, answer: Answer) -> bool:
@@ -57,7 +57,7 @@ class Question:
 
 
 async def respond(waiting: list[Question], inquiry: Inquiry) -> Answer:
-    """Waits for the person's answer to an inquiry of the client; until then its question is one of those ``waiting``."""
+    """Waits for the person's answer to an inquiry of the client; meanwhile its question is in ``waiting``."""
     question = Question(inquiry, waiting)
     waiting.append(question)
     try:

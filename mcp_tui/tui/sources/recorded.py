@@ -1,4 +1,4 @@
-"""A recording as a scene: everything that the panes show of a session, at one of its positions."""
+"""A recording as a scene: the data of all panes at one position of the recording."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from mcp_tui.view.timeline import RecordedSpans
 from mcp_tui.view.wire import log_line, parsed, wire_line
 
 COUNTED_ENDS = 500
-"""Newest cancellations, and as many lost requests, whose outcomes are counted."""
+"""The number of newest cancellations, and of newest lost requests, whose outcomes are counted."""
 
 _LOST_KIND = KINDS.index(ev.Lost)
 
 _FITTED_LINES = 50
-"""Newest cancellations that the columns of their log are fitted to."""
+"""The number of newest cancellations that determine the column widths of their log."""
 
 _SEARCHED_REQUESTS = 200
-"""Newest internal requests that are searched for the catalogue."""
+"""The number of newest internal requests that are searched for the catalogue."""
 
 _KIND_OF_LIST = {method: kind for kind, (method, _, _) in LISTS.items()}
 
@@ -68,7 +68,7 @@ class RecordedScene:
         self._connection = self._read_connection()
 
     def seek(self, position: int, clock: float | None = None) -> None:
-        """Moves to a position, and the clock to ``clock``, or to the time of the last event before it."""
+        """Moves to a position, and sets the clock to ``clock``, or to the time of the last event before the position."""
         moved = self.requests.seek(position)
         if clock is not None:
             self.clock = clock
@@ -178,13 +178,13 @@ class RecordedScene:
         number = self.replay.find(seq)
         return None if number is None else self.replay.head(number)
 
-    # -- the log, after the problems of the file -------------------------------------------------------------
+    # -- the log ---------------------------------------------------------------------------------------------
 
     def _logged(self) -> range:
         return range(len(self.problems) + bisect_left(self.replay.table.log, self.position))
 
     def _log_event(self, number: int) -> ev.Event:
-        """Returns the event of a line; a problem of the file or a damaged record is a note."""
+        """Returns the event of a line; for a problem of the file or a damaged record, a note."""
         if number < len(self.problems):
             return ev.Note(at=self.replay.header.mono, text=self.problems[number])
         return self._event(number) or ev.Note(at=0.0, text=DAMAGED.text)
@@ -204,7 +204,7 @@ class RecordedScene:
         """Fills the catalogue from the lists that the server has sent by now."""
         called = len(self.requests.order)
         asked_for = self.requests.internal[: bisect_left(self.requests.internal, called)]
-        if self.replay.header.purpose == "tap":  # its client asks for itself, and most often at once
+        if self.replay.header.purpose == "tap":  # the client requests the lists itself, usually at once
             asked_for = range(min(called, _SEARCHED_REQUESTS))
         done = [number for number in asked_for if self.requests.is_over(number)]
         if len(done) == self._listed:

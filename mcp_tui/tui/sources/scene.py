@@ -1,7 +1,7 @@
-"""The data behind the panes: a live session, or a recording at one of its moments.
+"""The data of the panes: a live session, or a recording at one of its moments.
 
-A scene is only looked at. Its times are monotonic seconds, a recording's or our own. ``problems`` are sentences to tell
-once, only ever added to.
+A scene is read-only. Its times are monotonic seconds, of a recording or of this process. ``problems`` are sentences
+to show once; the list only grows.
 """
 
 from __future__ import annotations
@@ -13,4 +13,4 @@ if TYPE_CHECKING:
     from mcp_tui.tui.sources.recorded import RecordedScene
 
 Scene: TypeAlias = "Session | RecordedScene"
-"""The panes use the members that both have."""
+"""The panes use only members that both have."""

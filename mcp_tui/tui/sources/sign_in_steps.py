@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from mcp_tui.client.auth.sign_in import AuthorizationRequest
 
 MOST_STEPS: Final = 40
-"""Steps that are kept for the screen; the log has all."""
+"""The number of steps stored for the screen; the log has all."""
 
 
 class SignIn:
     """A :class:`~mcp_tui.client.auth.sign_in.Browser` that asks the person at the screen.
 
-    ``request`` is what their browser is to open, ``None`` before that is known.
+    ``request`` is the request for their browser, ``None`` before it is known.
     """
 
     def __init__(self, tokens: Authorization) -> None:
         self.steps: deque[str] = deque(maxlen=MOST_STEPS)
         self.request: AuthorizationRequest | None = None
         self.done = False
-        """Whether the last step brought a token."""
+        """Whether the last step got a token."""
         self._tokens = tokens
         self._issued = tokens.issued
         self._waits: asyncio.Future[bool] | None = None
@@ -38,7 +38,7 @@ class SignIn:
         tokens.listeners.append(self._step)
         tokens.browser = self
 
-    # -- what is shown ---------------------------------------------------------------------------------------
+    # -- display ---------------------------------------------------------------------------------------------
 
     @property
     def waits(self) -> bool:
@@ -62,7 +62,7 @@ class SignIn:
 
     @property
     def word(self) -> SafeText:
-        """The state for the server bar; empty if there is none."""
+        """The word for the state in the server bar; empty if there is none."""
         if self.waits:
             return words("sign-in required")
         return words("signing in") if self.active else words("")
@@ -85,12 +85,12 @@ class SignIn:
 
     def _step(self, text: str) -> None:
         if self.done:
-            self.steps.clear()  # of an earlier sign-in
+            self.steps.clear()  # the steps of an earlier sign-in
         self._issued, before = self._tokens.issued, self._issued
         self.done = self._issued != before
         self.steps.append(text)
 
-    # -- what the person does --------------------------------------------------------------------------------
+    # -- actions of the person -------------------------------------------------------------------------------
 
     def agree(self) -> None:
         """Signs in now, or as soon as the server requires it."""
@@ -100,7 +100,7 @@ class SignIn:
             self._agreed = True
 
     def decline(self) -> None:
-        """Declines to sign in: what waits for it fails."""
+        """Declines to sign in: the requests that wait for it fail."""
         self._agreed = False
         if self._waits is not None and not self._waits.done():
             self._waits.set_result(False)
@@ -108,7 +108,7 @@ class SignIn:
             self._pasted.set_result("")
 
     def paste(self, url: str) -> SafeText:
-        """Takes the URL that a browser ended at; returns why it is wrong, or nothing."""
+        """Accepts the URL at which a browser ended; returns what is wrong with it, or an empty text."""
         request = self.request
         if request is None or self._pasted is None or self._pasted.done():
             return words("No sign-in page is open yet.")
@@ -117,7 +117,7 @@ class SignIn:
         self._pasted.set_result(url.strip())
         return words("")
 
-    # -- what the authorization asks (Browser) ---------------------------------------------------------------
+    # -- the Browser of the authorization --------------------------------------------------------------------
 
     async def agrees(self, why: str) -> bool:
         """Waits until the person decides."""

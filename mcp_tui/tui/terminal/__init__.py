@@ -1,1 +1,1 @@
-"""The terminal: what is written to it, what it answers, and how it is left."""
+"""The terminal: its output, its answers, and its restoration."""

@@ -1,8 +1,6 @@
-"""Whether the terminal is light: asked once with OSC 11, answered among the keys.
+"""Finds out whether the terminal is light: asks once with OSC 11; the answer arrives among the keys.
 
-Textual takes an answer that it does not know for keys, so it is taken out before. A terminal that does not answer costs
-nothing: nothing waits for it.
-
+Textual takes an unknown answer for keys, so it is removed before. Nothing waits for a terminal that does not answer.
 :class:`Answers` is a workaround: ``contrib/textual`` has the text of an issue, and a reproduction.
 """
 
@@ -27,7 +25,7 @@ _RGB_COLOUR: Final = late(
 
 
 class Background(Message):
-    """The terminal said whether its background is ``light``."""
+    """The terminal reported whether its background is ``light``."""
 
     def __init__(self, light: bool) -> None:
         super().__init__()
@@ -35,22 +33,24 @@ class Background(Message):
 
 
 def assumed_light() -> bool:
-    """Returns whether the background is light by the environment, as rxvt and Konsole set it."""
+    """Whether the background is light by the environment, as rxvt and Konsole set it."""
     return os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
 
 
 class Answers:
-    """Takes the answer out of what the terminal sends."""
+    """Removes the answer from the terminal's input."""
 
     def __init__(self) -> None:
         self._kept = ""
         self.light: bool | None = None
-        """Whether the background is light, as soon as the terminal said it."""
+        """Whether the background is light, after the terminal reported it."""
 
     def typed(self, text: str) -> str:
-        """Returns what was typed. The begin of an answer is kept until the rest comes, or a call with an empty text.
+        """Returns the typed text. The start of an answer is stored until the rest arrives, or until a call with an empty
+        text.
 
-        An escape alone at the end is none: :class:`~mcp_tui.tui.terminal.pastes.Pastes` joins it with what follows.
+        A single escape at the end is not such a start: :class:`~mcp_tui.tui.terminal.pastes.Pastes` joins it with the
+        next input.
         """
         whole = _COLOUR_ANSWER.sub(self._take, self._kept + text)
         begun = _BEGUN.search(whole) if text else None

@@ -1,8 +1,9 @@
-"""The terminal of the workbench: nothing waits for it to read, and it survives being stopped and continued.
+"""The terminal of the workbench: nothing waits until it reads, and it can be stopped and continued.
 
-This module is a workaround. Textual's own driver blocks the event loop when the terminal does not read, suspends only its
-own process, and draws a frame that is due before it handles a key. ``contrib/textual`` has the text of an issue and a
-reproduction for each. Once Textual has a fix, :class:`Output`, :func:`stop_group`, or ``_draw_behind_key`` goes.
+This module is a workaround. Textual's own driver blocks the event loop when the terminal does not read, suspends only
+its own process, and draws a pending frame before it handles a key. ``contrib/textual`` has the text of an issue and a
+reproduction for each. When Textual fixes one, :class:`Output`, :func:`stop_group`, or ``_draw_behind_key`` can be
+removed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Callable, Generator
 from itertools import chain
 from typing import Any, Final, Protocol, runtime_checkable
 
-from textual._xterm_parser import XTermParser  # what Textual's own thread reads keys with
+from textual._xterm_parser import XTermParser  # the parser of Textual's own input thread
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key
@@ -33,44 +34,45 @@ from mcp_tui.tui.terminal.restore import reset
 from mcp_tui.tui.terminal.screen_changes import Cells, is_frame
 
 UNDRAWN_CHARACTERS: Final = 64 * 1024
-"""Characters that may wait for the terminal, a few frames; what is drawn beyond them is dropped."""
+"""The maximum number of characters that wait for the terminal, a few frames; further frames are dropped."""
 
 LAST_DRAW_SECONDS: Final = 0.5
-"""Seconds that the terminal has at the end to read what was drawn."""
+"""Seconds that the terminal has at the end to read the last frame."""
 
 DRAIN_LOOK_SECONDS: Final = 0.1
-"""Seconds between two looks whether a terminal that does not read is still of interest."""
+"""Seconds between two checks whether a terminal that does not read still matters."""
 
 KEY_TURNS: Final = 16
-"""Turns of the event loop that a key takes at most, from widget to widget, until it acts."""
+"""The maximum number of turns of the event loop until a key acts, from widget to widget."""
 
 SWITCH_SECONDS: Final = 0.001
-"""Seconds after which a busy event loop lets the thread that reads keys run; Python's own 5 ms come twice a key."""
+"""Seconds after which a busy event loop lets the input thread run; Python's own 5 ms occur twice per key."""
 
 
 class Output:
-    """Writes to a terminal in a thread. Frames that find no room are dropped, then ``redraw`` is called.
+    """Writes to a terminal in a thread.
 
-    Each text is written whole or not at all, so no control sequence is cut.
+    Frames without room are dropped; then ``redraw`` is called. Each text is written whole or not at all, so no
+    control sequence is cut.
     """
 
     def __init__(self, fd: int, encoding: str, redraw: Callable[[], None]) -> None:
         self._encoding = encoding
         self._redraw = redraw
-        try:  # a descriptor of its own: those of other processes stay blocking
+        try:  # a separate descriptor: those of other processes stay blocking
             self._fd = os.open(os.ttyname(fd), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
         except OSError:  # the terminal of another user, after su
             self._fd = os.dup(fd)
         self._news = threading.Condition()
         self._texts: list[str] = []
         self._size = 0
-        """Number of characters that are not written yet."""
+        """The number of characters that are not written yet."""
         self._dropped = self._over = False
         self._thread = threading.Thread(target=self._work, name="terminal", daemon=True)
         self._thread.start()
 
     def put(self, text: str, *, frame: bool) -> bool:
-        """Queues a text. For a ``frame`` there may be no room: then it is dropped, and the result is false."""
+        """Queues a text. A ``frame`` without room is dropped, and the result is false."""
         with self._news:
             if frame and (self._dropped or self._size > UNDRAWN_CHARACTERS):
                 self._dropped = True
@@ -81,7 +83,7 @@ class Output:
             return True
 
     def end(self) -> bool:
-        """Ends the thread; returns whether the terminal has read everything, for which it has :data:`LAST_DRAW_SECONDS`."""
+        """Ends the thread; returns whether the terminal read everything within :data:`LAST_DRAW_SECONDS`."""
         with self._news:
             read = self._news.wait_for(lambda: not self._size, LAST_DRAW_SECONDS)
             self._over = True
@@ -117,10 +119,10 @@ class Output:
 
 
 def stop_group() -> bool:
-    """Stops the process group, as a shell expects it from ctrl+z, so that a script around mcp-tui stops too.
+    """Stops the process group, as a shell expects at ctrl+z, so that a script around mcp-tui stops too.
 
-    Returns after it was continued; or at once, and false, where no shell could continue it, or where what started mcp-tui
-    ignores such a stop: a script that runs on in the foreground would leave a terminal that nobody reads.
+    Returns after it was continued. Returns false at once if no shell could continue it, or if the parent process
+    ignores such a stop: a script that keeps running in the foreground would leave a terminal that nobody reads.
     """
     if signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN:
         return False
@@ -137,13 +139,13 @@ def stop_group() -> bool:
 
 @runtime_checkable
 class OwnsTerminal(Protocol):
-    """An app that is given its driver: :class:`~mcp_tui.tui.host.Host`."""
+    """An app that stores its driver: :class:`~mcp_tui.tui.host.Host`."""
 
     terminal: TerminalDriver | None
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's driver, with an :class:`Output` in place of a queue that blocks the loop if the terminal does not read."""
+    """Textual's driver with an :class:`Output` instead of a queue that blocks the loop when the terminal does not read."""
 
     def __init__(self, app: App[Any], **options: Any) -> None:
         ignored = signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN  # before Textual takes it
@@ -157,8 +159,8 @@ class TerminalDriver(LinuxDriver):
         self._cells = Cells()
         self._asked = False
         self._modes = False
-        """Whether what is written sets modes of the terminal: it is never dropped."""
-        # in the loop, where no frame is half drawn, and with the whole process group
+        """Whether the current output sets modes of the terminal: it is never dropped."""
+        # In the loop, where no frame is half drawn, and with the whole process group.
         signal.signal(signal.SIGTSTP, lambda _number, _frame: self._later(app.run_action, "suspend"))
         if ignored:
             signal.signal(signal.SIGTSTP, signal.SIG_IGN)
@@ -169,7 +171,7 @@ class TerminalDriver(LinuxDriver):
             self._here.call_soon_threadsafe(self._host.call_later, function, *args)
 
     def _continued(self) -> None:
-        """Takes the terminal again after others stopped and continued the process: a shell had it meanwhile."""
+        """Takes the terminal back after the process was stopped and continued from outside: a shell had it meanwhile."""
         if self._output is not None:
             self.suspend_application_mode()
             self.resume_application_mode()
@@ -182,13 +184,14 @@ class TerminalDriver(LinuxDriver):
         super().process_message(message)
 
     async def _draw_behind_key(self) -> None:
-        """Draws nothing until the key has acted: a frame takes longer than all the rest."""
+        """Delays drawing until the key has acted: a frame takes longer than all the rest."""
         with self._host.batch_update():
             for _ in range(KEY_TURNS):
                 Turn.pressed = time.monotonic()  # on a busy machine, these turns take longer than the hurry
                 await asyncio.sleep(0)
         if self._host.screen_stack:
-            self._host.screen.check_idle()  # it was idle within these turns, and would draw only after its next message
+            # it became idle during these turns, and would otherwise draw only after its next message
+            self._host.screen.check_idle()
 
     def write(self, data: str) -> None:
         if self._output is None:
@@ -199,11 +202,11 @@ class TerminalDriver(LinuxDriver):
             self._cells.forget()
 
     def forget(self) -> None:
-        """Has the next frame written whole, over what others wrote on the screen."""
+        """Makes the next frame a whole one, over the output of other programs."""
         self._cells.forget()
 
     def retitle(self, title: str) -> None:
-        """Sets the title of the window until the terminal is given back, which then shows the one from before."""
+        """Sets the title of the window until the terminal is given back, which restores the former title."""
         if self._output is None:
             return
         if not self._titled:
@@ -214,7 +217,7 @@ class TerminalDriver(LinuxDriver):
 
     def start_application_mode(self) -> None:
         with contextlib.suppress(OSError):  # not the controlling terminal
-            # continued in the background: the terminal is the shell's until it puts mcp-tui into the foreground
+            # Continued in the background: the terminal belongs to the shell until mcp-tui is in the foreground.
             while os.tcgetpgrp(self.fileno) != os.getpgrp() and stop_group():
                 pass
         stream = sys.__stderr__
@@ -229,7 +232,7 @@ class TerminalDriver(LinuxDriver):
                 self.write(BACKGROUND_QUERY)
 
     def run_input_thread(self) -> None:
-        """Reads keys as Textual does, without pastes and the terminal's answer about its background."""
+        """Reads keys as Textual does, but without pastes and the terminal's answer about its background."""
         parser, decode = XTermParser(), getincrementaldecoder("utf-8")("replace").decode
         pastes, answers, told = Pastes(), Answers(), None
         while not self.exit_event.is_set():
@@ -248,7 +251,7 @@ class TerminalDriver(LinuxDriver):
     def stop_application_mode(self) -> None:
         with self._setting_modes():
             if self._titled:
-                # some terminals have an empty title in place of a former one
+                # Some terminals restore an empty title instead of the former one.
                 self.write("\x1b]2;\x07\x1b[23;2t")
             self._titled = False
             super().stop_application_mode()

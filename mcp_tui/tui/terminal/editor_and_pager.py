@@ -1,7 +1,7 @@
-"""Other programs on the terminal: the person's editor and pager, at one time one of them.
+"""Runs other programs on the terminal, one at a time: the person's editor and pager.
 
-The workbench gives the terminal away until the program ends. Its event loop runs on meanwhile: requests, their limits, and
-their cancels do not wait.
+The workbench gives the terminal to the program until it ends. Its event loop keeps running: requests, their timeouts,
+and their cancels do not wait.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from textual.app import App, SuspendNotSupported
 from mcp_tui.view.text import SafeText, brief, clean, safe, symbols
 
 EDITED_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of an edited text that are read, at most."""
+"""The maximum number of bytes of an edited text."""
 
 EDITORS: Final = ("VISUAL", "EDITOR"), ("vi", "nano")
 PAGERS: Final = ("PAGER",), ("less", "more")
-"""The variables that name a program, and the programs that are tried if none of them is set."""
+"""The variables that name a pager, and the programs that are tried if none of them is set."""
 
 TERM_SECONDS: Final = 1.0
-"""Seconds that a program has to end by itself after SIGTERM."""
+"""Seconds that a program has to end after SIGTERM."""
 
 
 class ProgramError(Exception):
@@ -44,12 +44,12 @@ class Programs:
     def __init__(self, app: App[Any]) -> None:
         self._app = app
         self.running = False
-        """Whether a program has the terminal."""
+        """Whether a program uses the terminal."""
         self._process: asyncio.subprocess.Process | None = None
 
     async def edit(self, text: str) -> str | None:
-        """Has a person edit JSON; returns it as edited, or ``None`` if that failed."""
-        # readable by the person alone, with whatever an editor writes beside the file
+        """Lets a person edit JSON; returns the edited text, or ``None`` if that failed."""
+        # Only the person can read the file, and any file that an editor writes next to it.
         with TemporaryDirectory(prefix="mcp-tui-") as folder:
             file = Path(folder, "arguments.json")
             file.touch(0o600)
@@ -63,7 +63,7 @@ class Programs:
         return edited.decode("utf-8", "backslashreplace").removesuffix("\n")
 
     async def read(self, text: str) -> None:
-        """Shows a text in the pager, without what a terminal would obey."""
+        """Shows a text in the pager, without control characters."""
         shown = await asyncio.to_thread(partial(clean, text, newlines=True))
         encoding = (sys.__stderr__ and sys.__stderr__.encoding) or "utf-8"
         try:
@@ -72,7 +72,7 @@ class Programs:
             self._show_error(clean(str(error)))
 
     async def end(self) -> None:
-        """Ends the program that runs, if there is one."""
+        """Ends the running program, if there is one."""
         process = self._process
         if process is None:
             return
@@ -101,7 +101,7 @@ class Programs:
         """
         command = _command(variables, usual)
         if self.running:
-            return  # the key was typed twice
+            return  # the key was pressed twice
         self.running = True
         failed: BaseException | None = None
         process = None
@@ -118,11 +118,11 @@ class Programs:
                     )
                     await process.communicate(given)
                 except (OSError, ValueError) as error:
-                    failed = error  # raised in this block, it would leave the app suspended
+                    failed = error  # raising it in this block would leave the app suspended
         except SuspendNotSupported:
             raise ProgramError("This terminal cannot be given to another program.") from None
         finally:
-            if process is not None and process.returncode is None:  # the app ends
+            if process is not None and process.returncode is None:  # the app is ending
                 with suppress(ProcessLookupError):
                     process.kill()
             self._process, self.running = None, False
@@ -138,7 +138,7 @@ class Programs:
 
 
 def _command(variables: Sequence[str], usual: Sequence[str]) -> list[str]:
-    """Returns the command line of a person's program: of the first variable that is set, else the first usual one."""
+    """Returns the command line of a person's program: from the first variable that is set, else the first usual program."""
     named = next((each for each in variables if os.environ.get(each, "").strip()), "")
     choices = " or ".join(variables)
     if not named:
@@ -160,7 +160,7 @@ def _command(variables: Sequence[str], usual: Sequence[str]) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Returns our environment, in which less stays for a short text too: it would be gone at once with the screen."""
+    """Returns our environment, with less kept open for short texts: otherwise they would vanish with the screen."""
     env = {**os.environ}
     if env.get("LESS"):
         env["LESS"] += " -+F"
@@ -189,11 +189,11 @@ def _status(code: int) -> str:
 
 @contextmanager
 def _keys_for_the_program() -> Generator[None]:
-    """Leaves the keys that interrupt and stop to the program: the terminal sends the signals of both to mcp-tui as well.
+    """Leaves the keys that interrupt and stop to the program: the terminal also sends their signals to mcp-tui.
 
-    ctrl+z stops mcp-tui along with it, so that a shell sees both stopped, and continues both.
+    ctrl+z stops mcp-tui together with the program, so that a shell sees both stopped and continues both.
     """
-    # a handler is not inherited, where SIG_IGN would be
+    # A handler is not inherited; SIG_IGN would be.
     numbers = [signal.SIGINT, signal.SIGQUIT]
     before = {number: signal.signal(number, lambda _number, _frame: None) for number in numbers}
     if signal.getsignal(signal.SIGTSTP) is not signal.SIG_IGN:

@@ -1,10 +1,9 @@
-"""Bracketed pastes, taken whole out of what the terminal sends, before anything looks for keys in it.
+"""Removes whole bracketed pastes from the terminal's input, before anything looks for keys in it.
 
-Textual's parser looks for keys within a paste: a control character could end its protection, and what followed acted. Not
-every terminal takes the end marker out of a pasted text (tmux does not), so an end marker counts only where nothing
-follows it at once.
-
-This module is a workaround: ``contrib/textual`` has the text of an issue about the parser, and a reproduction.
+Textual's parser looks for keys in a paste: a control character could end its protection, and the rest would act as
+keys. Not every terminal removes the end marker from pasted text (tmux does not), so an end marker counts only if
+nothing follows it at once. This module is a workaround: ``contrib/textual`` has the text of an issue about the
+parser, and a reproduction.
 """
 
 from __future__ import annotations
@@ -21,27 +20,27 @@ START: Final = "\x1b[200~"
 END: Final = "\x1b[201~"
 
 UNENDED_SECONDS: Final = 2.0
-"""Seconds without input after which a paste is taken as it is, although its end is missing."""
+"""Seconds without input after which a paste counts as complete although its end is missing."""
 
 _BEGUN: Final = late(r"\x1b(?:\[(?:2(?:0(?:0)?)?)?)?\Z")
 _ONE_KEY: Final = late(r"[^\x1b]|\x1b(?:[^\x1b\[]|O.|\[[\d;]*[~A-HJ-NP-Za-z])?")
 
 
 class Pastes:
-    """Tells pastes from typed text. ``now`` is a monotonic clock."""
+    """Separates pastes from typed text. ``now`` is a monotonic clock."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._heard = now()
         self._rest = ""
-        """The end of typed text that may begin a paste."""
+        """The end of typed text that may be the start of a paste."""
         self._pasted: list[str] | None = None
-        """The text since the start marker of a paste, while its end is not certain."""
+        """The text since the start marker of a paste, while its end is uncertain."""
         self._unended = False
-        """Whether a part of the paste was delivered without its end. One key alone is then a person's."""
+        """Whether a part of the paste was delivered without its end. Then a single key is a person's."""
 
     def sort(self, text: str) -> Iterator[str | Paste | Key]:
-        """Yields pastes and typed text in their order. An empty ``text`` means that the terminal was quiet for a moment."""
+        """Yields pastes and typed text in order. An empty ``text`` means that the terminal was quiet for a moment."""
         if not text:
             yield from self._quiet()
             return
@@ -63,7 +62,7 @@ class Pastes:
 
     def _quiet(self) -> Iterator[str | Paste | Key]:
         if self._pasted is None:
-            # A longer beginning is none that a person types: its rest may still be on its way.
+            # A person does not type a longer start: its rest may still arrive.
             if self._rest == "\x1b":
                 self._rest = ""
                 yield Key("escape", "\x1b")

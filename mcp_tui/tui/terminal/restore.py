@@ -1,7 +1,7 @@
 """Restores the terminal, however the workbench ends.
 
-Textual restores it when the app ends in order. Signals are turned into such an end; if it does not come in time, or the
-process ends otherwise, this module restores the terminal without Textual.
+Textual restores it when the app ends normally. Signals cause such an end. If that takes too long, or the process ends
+in another way, this module restores the terminal without Textual.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from types import FrameType
 from typing import Any, Final
 
 SEQUENCE: Final = (
-    "\x1b[?2026l"  # end of a synchronised frame
+    "\x1b[?2026l"  # ends a synchronised frame
     "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # mouse
     "\x1b[?2004l\x1b[?1004l\x1b[?2048l"  # pastes, focus, sizes
     "\x1b[?7h"  # line wrap
     "\x1b[<u"  # keyboard protocol
-    "\x1b[?1049l"  # the other screen
+    "\x1b[?1049l"  # the alternate screen
     "\x1b[?25h\x1b[0m"  # cursor, colours
 )
 """Resets every mode that the workbench sets; harmless if a mode is not set."""
@@ -31,11 +31,11 @@ SEQUENCE: Final = (
 RESTORING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 ORDERLY_END_SECONDS: Final = 8.0
-"""Seconds that an orderly end may take after a signal, on a busy machine; alone it takes less than three."""
+"""Seconds that a normal end may take after a signal, on a busy machine; usually it takes less than three."""
 
 
 def reset() -> None:
-    """Writes :data:`SEQUENCE` past all buffers. What a terminal that does not read was to read before is discarded."""
+    """Writes :data:`SEQUENCE` without buffers. Pending output for a terminal that does not read is discarded."""
     with contextlib.suppress(OSError, ValueError, AttributeError, termios.error):
         fd = sys.__stderr__.fileno()  # type: ignore[union-attr]
         if not _writable(fd):
@@ -49,7 +49,7 @@ def _writable(fd: int) -> bool:
 
 
 class Terminal:
-    """The state of the terminal before the workbench; :meth:`put_back` restores it, once."""
+    """The state of the terminal before the workbench; :meth:`put_back` restores it once."""
 
     def __init__(self) -> None:
         self._attributes: list[Any] | None = None
@@ -57,7 +57,7 @@ class Terminal:
         self._back = False
         with contextlib.suppress(OSError, ValueError, AttributeError):
             self._fd = sys.__stdin__.fileno()  # type: ignore[union-attr]
-            if os.isatty(self._fd):  # for textual-serve it is a pipe
+            if os.isatty(self._fd):  # with textual-serve it is a pipe
                 self._attributes = termios.tcgetattr(self._fd)
 
     def put_back(self) -> None:
@@ -86,9 +86,9 @@ class Terminal:
 def restoring(leave: Callable[[int], bool]) -> Generator[Terminal, None, None]:
     """Restores the terminal at the end of the block, however it ends.
 
-    A signal calls ``leave(128 + number)`` in the main thread: it begins an orderly end, and returns whether there is one
-    to wait for. A second signal, or an end that takes longer than :data:`ORDERLY_END_SECONDS`, exits at once; the guard of
-    a server that is left behind ends it.
+    A signal calls ``leave(128 + number)`` in the main thread: it starts a normal end, and returns whether one will
+    follow. A second signal, or an end that takes longer than :data:`ORDERLY_END_SECONDS`, exits at once; the guard of
+    a server that is left running ends it.
     """
     terminal = Terminal()
     asked: list[int] = []
@@ -103,7 +103,7 @@ def restoring(leave: Callable[[int], bool]) -> Generator[Terminal, None, None]:
             at_once(status)
         asked.append(number)
         if terminal.closed:
-            # nobody reads any more, and a write would block or fail
+            # Nobody reads any more, and a write would block or fail.
             with contextlib.suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_RDWR), 2)
         last = threading.Timer(ORDERLY_END_SECONDS, at_once, (status,))

@@ -1,10 +1,9 @@
-"""The difference between a frame and the one before it: all that is written to the terminal.
+"""Writes only the difference between a frame and the previous one to the terminal.
 
-Textual writes whole lines with all their colours, and a table whose rows move down is nothing but new lines. Most of their
-cells stay the same. Over ssh that is felt: 50 calls a second took 118 kB a second, and take 2.
-
-This module is a workaround: it belongs in Textual's compositor, which knows the cells already. ``contrib/textual`` has the
-text of an issue and a reproduction.
+Textual writes whole lines with all their colours, and if the rows of a table move down, all lines are new. Most of
+their cells stay the same. That matters over ssh: 50 calls a second took 118 kB a second, and now take 2. This module
+is a workaround: it belongs in Textual's compositor, which knows the cells already. ``contrib/textual`` has the text
+of an issue and a reproduction.
 """
 
 from __future__ import annotations
@@ -18,23 +17,25 @@ from mcp_tui.view.text import TO_ASCII
 
 _MOVE: Final = re.compile(r"\x1b\[(\d+);(\d+)H")
 _TEXT: Final = f"[ -~¡-¬®-ſ─-▟{re.escape(''.join(map(chr, TO_ASCII)))}]"
-"""Characters that every terminal draws in one cell: they do not agree about emoji, for one."""
+"""The characters that every terminal draws in one cell; terminals differ, for example, about emoji."""
 _STYLED_RUN: Final = re.compile(rf"\x1b\[([\d;]+)m({_TEXT}*)\x1b\[0m|({_TEXT}+)")
 _STYLED: Final = len("\x1b[m\x1b[0m")
 
 _BRIDGE: Final = 4
-"""Unchanged cells between two others that are written again: moving the cursor takes as many bytes."""
+"""The maximum number of unchanged cells between two changed ones that are written too: moving the cursor takes as many
+bytes.
+"""
 
 _MOST_STYLES: Final = 0x8000
-"""Styles after which all is forgotten: each theme has its own."""
+"""The maximum number of styles before all cells are forgotten: each theme has its own."""
 
 _UNKNOWN: Final = "\0"
 
 _OFF: Final = {"1": "22", "2": "22", "3": "23", "4": "24", "7": "27", "9": "29"}
-"""What ends an attribute: bold, dim, italic, underline, reverse, strike."""
+"""The code that ends each attribute: bold, dim, italic, underline, reverse, strike."""
 
 _MARKS: Final = frozenset({"4", "5", "6", "7", "8", "9", "21", "51", "52", "53"})
-"""Attributes that show on a blank."""
+"""The attributes that are visible on a blank."""
 
 
 class _Style(NamedTuple):
@@ -44,11 +45,11 @@ class _Style(NamedTuple):
 
 
 class Cells:
-    """The cells of a terminal as the frames so far left them.
+    """The cells of a terminal after the frames so far.
 
-    Each row is a text, and another one of characters that stand for styles. Of a blank only the background counts: a
-    dialog is half blanks, and to turn the colour for each of them took a third of its bytes. From a link or an emoji on,
-    where terminals differ, a row is written as it comes.
+    Each row is a text, and another text of characters that stand for styles. Of a blank only the background counts:
+    half of a dialog is blank, and changing the colour for each blank took a third of its bytes. After a link or an
+    emoji, where terminals differ, a row is written unchanged.
     """
 
     def __init__(self) -> None:
@@ -61,11 +62,11 @@ class Cells:
     _size: tuple[int, int] = 0, 0
 
     def forget(self) -> None:
-        """Forgets the cells: others wrote there, or a frame was not written."""
+        """Forgets the cells: other programs wrote there, or a frame was not written."""
         self.__init__()
 
     def changes(self, frame: str, size: tuple[int, int]) -> str:
-        """Returns the text to write in place of a frame on a terminal of a ``size``; empty if nothing changes."""
+        """Returns the text to write instead of a frame on a terminal of a ``size``; empty if nothing changes."""
         _, *parts = _MOVE.split(frame)
         *pieces, (y, x, _) = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
         if size != self._size or len(self._styles) > _MOST_STYLES:
@@ -81,7 +82,7 @@ class Cells:
         return f"{written.ended()}{cursor}"
 
     def _put(self, row: int, column: int, piece: str, written: _Writing) -> None:
-        """Takes a part of a row, and writes the cells that it changes."""
+        """Stores a part of a row, and writes the cells that it changes."""
         known, looks = self._rows.get(row, ("", ""))
         found = [(codes, styled or plain) for codes, styled, plain in _STYLED_RUN.findall(piece)]
         if sum(len(text) + (len(codes) + _STYLED if codes else 0) for codes, text in found) != len(piece):
@@ -112,7 +113,7 @@ class Cells:
         written.run(row, column + first, text[first : last + 1], style[first : last + 1])
 
     def _styled(self, codes: str, text: str) -> str:
-        """Returns for each character of a text the one that stands for its style."""
+        """Returns, for each character of a text, the character that stands for its style."""
         if " " not in text or _MARKS & _parts(codes).attributes:
             return self._style(codes) * len(text)
         ground = f" {_parts(codes).background}"
@@ -130,7 +131,7 @@ class Cells:
 
 
 class _Writing:
-    """Collects runs of cells, with as few moves and changes of style as they need."""
+    """Collects runs of cells with the fewest moves and changes of style."""
 
     def __init__(self, codes: dict[str, str]) -> None:
         self.parts: list[str] = []
@@ -154,23 +155,23 @@ class _Writing:
         self._place = row, column + len(text)
 
     def whole(self, row: int, column: int, piece: str) -> None:
-        """Writes a part of a row as it is."""
+        """Writes a part of a row unchanged."""
         self.parts += (turn(self._style, ""), f"\x1b[{row};{column + 1}H", piece)
         self._style, self._place = "", (0, 0)
 
     def ended(self) -> str:
-        """Returns all that was written, and then the style of a terminal without one."""
+        """Returns all output, and then the reset of the style."""
         return "".join((*self.parts, turn(self._style, "")))
 
 
 def is_frame(text: str) -> bool:
-    """Returns whether Textual draws with a text; otherwise it sets a mode, the title, or the clipboard."""
+    """Whether Textual draws with a text; otherwise it sets a mode, the title, or the clipboard."""
     return text.endswith("H") and _MOVE.match(text) is not None
 
 
 @lru_cache(maxsize=4096)
 def turn(before: str, after: str) -> str:
-    """Returns the sequence that turns one style into another; a style is the parameters of SGR, as Textual writes them."""
+    """Returns the sequence that changes one style to another; a style is the parameters of SGR as Textual writes them."""
     if before == after:
         return ""
     if not after:
@@ -179,7 +180,7 @@ def turn(before: str, after: str) -> str:
     gone = {_OFF.get(each, "0") for each in old.attributes - new.attributes}
     if "0" in gone:
         return f"\x1b[0;{after}m"
-    # what ends bold ends dim as well
+    # The code that ends bold also ends dim.
     codes = [
         *sorted(gone),
         *sorted(each for each in new.attributes if each not in old.attributes or _OFF.get(each) in gone),
@@ -193,7 +194,7 @@ def turn(before: str, after: str) -> str:
 
 @lru_cache(maxsize=4096)
 def on_ground(before: str, background: str) -> str:
-    """Returns a style for blanks: with this background, and the rest as it is, unless that shows on a blank."""
+    """Returns a style for blanks: this background, and the rest unchanged unless it is visible on a blank."""
     old = _parts(before)
     if _MARKS & old.attributes:
         return background

@@ -17,13 +17,13 @@ from mcp_tui.view.server_bar import ServerFacts, server_bar
 from mcp_tui.view.text import NOTHING, SafeText, fit, safe, width, words
 
 ALWAYS_SHOWN: Final = frozenset({"app.help", "app.leave"})
-"""Keys to the help and out, by their ids; no sentence covers them."""
+"""The keys for help and quitting, by id; no sentence covers them."""
 
 _SPACE: Final = words(" ")
 
 
 class KeyBar(Bar, can_focus=False):
-    """The keys that are offered and would do something now, as many as there is room for."""
+    """The offered keys that would do something now, as many as fit."""
 
     def __init__(self) -> None:
         super().__init__(id="keys")
@@ -42,7 +42,7 @@ class KeyBar(Bar, can_focus=False):
         seconds: float = 6.0,
         applies: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Shows a sentence in place of most keys for a while, but only while it ``holds``."""
+        """Shows a sentence instead of most keys for a while, but only while ``applies`` returns true."""
         self.said, self._tone, self._until, self._applies = text, tone, time.monotonic() + seconds, applies
         self.refresh()
 
@@ -53,7 +53,7 @@ class KeyBar(Bar, can_focus=False):
             self.refresh()
 
     def show(self, offered: Iterable[Key], idle: AbstractSet[str] = frozenset()) -> None:
-        """Shows the keys that are offered without idle ones, by id; hides a sentence whose time is over."""
+        """Shows the offered keys without idle ones, by id; hides a sentence whose time is over."""
         if self.said and (time.monotonic() >= self._until or not self._applies()):
             self.hush()
         shown = [key for key in offered if key.footer and (key.id not in idle or key.id in ALWAYS_SHOWN)]
@@ -62,7 +62,7 @@ class KeyBar(Bar, can_focus=False):
             self.refresh()
 
     def fitting(self) -> list[Key]:
-        """Returns the keys that there is room for: the last wide ones are left out first, :data:`ALWAYS_SHOWN` never."""
+        """Returns the keys that fit: the last wide ones are left out first, :data:`ALWAYS_SHOWN` never."""
         shown = sorted(self._keys, key=lambda key: key.footer)
         if self.said:
             return [key for key in shown if key.id in ALWAYS_SHOWN]
@@ -87,7 +87,7 @@ class KeyBar(Bar, can_focus=False):
         return self.strip(pieces)
 
     def _start(self, keys: Iterable[Key]) -> int:
-        """Returns the first cell of the keys, which are at the right end beside a sentence."""
+        """Returns the first cell of the keys, which are at the right end next to a sentence."""
         return max(2, self.inner.width + 1 - sum(map(_cells, keys))) if self.said else 1
 
     def on_click(self, event: events.Click) -> None:

@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from mcp_tui.view.outline import Outline
 
 COPIED_LINES: Final = 10_000
-"""The most lines that can be copied at once."""
+"""The maximum number of lines that can be copied at once."""
 
 
 class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
-    """A widget drawn by :meth:`render_line` from pieces of safe text. ``title`` is a text in its border."""
+    """A widget drawn by :meth:`render_line` from pieces of safe text. ``title`` is the text in its border."""
 
-    virtual_size = Reactive(Size(0, 0))  # Textual's own lays out the whole screen at each line more
+    virtual_size = Reactive(Size(0, 0))  # Textual's reactive lays out the whole screen at each new line
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.title = NOTHING
         self._tones: dict[str, Style] = {}
-        self.strips: LRUCache[object, Strip] = LRUCache(512)  # lines that are drawn, for whoever knows a key
+        self.strips: LRUCache[object, Strip] = LRUCache(512)  # drawn lines by key
         self._inner: Size | None = None  # only while lines are drawn: Textual computes it each time
 
     def watch_virtual_size(self, size: Size) -> None:
@@ -56,8 +56,8 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     def tone(self, name: str) -> Style:
         """Returns the style of a tone on the background of this widget; the plain style for an unknown name."""
         if name not in self._tones:
-            # The stylesheet is asked when a tone is first drawn with. As component classes all tones of all widgets would
-            # be made at every change of style, and be most of the time to the first frame.
+            # The style is looked up when a tone is first drawn. As component classes, all tones of all widgets would
+            # be computed at every change of style, which would be most of the time to the first screen.
             class_ = f"tone--{name}"
             node = DOMNode(classes=class_)
             node._attach(self)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - as Textual makes such classes
@@ -92,19 +92,21 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         return self._inner or self.scrollable_content_region.size
 
     def paint(self, pieces: Iterable[tuple[SafeText, str]], *, cursor: bool = False) -> list[Segment]:
-        """Returns pieces of text with their tones as segments, with ``cursor`` on its background."""
+        """Returns pieces of text with their tones as segments; ``cursor`` gives them its background."""
         over = self._over() if cursor else None
         segments: list[Segment] = []
         for text, name in pieces:
             style = self.tone(name)
             if over is not None:
-                # reversed, each colour would be a background of its own, and the row would fall to pieces
+                # Reversed, each colour would become a different background within the row.
                 style = (self.tone("") + style.without_color if over.reverse else style) + over
             segments.append(Segment(text, style))
         return segments
 
     def _over(self) -> Style:
-        """Returns the style of the cursor's line. The terminal's own colours cannot be blended, so it is reversed there."""
+        """Returns the style of the cursor's line. The terminal's own colours cannot be blended, so with them the line is
+        reversed.
+        """
         if self.app.native_ansi_color:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's result open
             return Style(reverse=True) if self.has_focus else Style(underline=True)
         return Style(bgcolor=self.tone("cursor").bgcolor)
@@ -119,11 +121,11 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         return Strip.blank(self.inner.width, self.tone(""))
 
     def say(self, text: SafeText) -> Strip:
-        """Returns a line of text in place of content."""
+        """Returns a line of text instead of content."""
         return self.strip(((fit(text, self.inner.width), "muted"),))
 
     def say_at(self, y: int, text: SafeText, *, indent: int) -> Strip:
-        """Returns line ``y`` of a text in place of content, wrapped to the width of the widget."""
+        """Returns line ``y`` of a text instead of content, wrapped to the width of the widget."""
         cells = self.inner.width - indent
         lines = [line for each in text.split("\n") for line in wrap(clean(each), cells)]
         return self.say(clean(" " * indent + lines[y])) if y < len(lines) else self.blank()
@@ -191,9 +193,9 @@ class AsciiTwins(LineFilter):
 
 
 class ShownNumbers:
-    """The numbers of a source when the list was laid out, as its lines from the top.
+    """The numbers of a source at the time of the layout, as its lines from the top.
 
-    Lines that are ``ordered`` are not sorted by their numbers; they may have keys of any other kind.
+    Lines that are ``ordered`` are not sorted by their numbers; their keys may have any other type.
     """
 
     def __init__(self, numbers: Sequence[Any], *, newest_first: bool, ordered: bool = False) -> None:
@@ -214,7 +216,7 @@ class ShownNumbers:
         return line if 0 <= line < len(self) and self._numbers[line] == key else None
 
     def nearest(self, key: Any) -> int:
-        """Returns the line of a number, or of the next one; the top where there is no next."""
+        """Returns the line of a number, or of the next one; the top if there is none."""
         if self.ordered:
             return next((line for line, number in enumerate(self._numbers) if number == key), 0)
         line = bisect_left(self._numbers, key * self._sign, key=lambda number: number * self._sign)
@@ -222,13 +224,13 @@ class ShownNumbers:
 
 
 class ListCanvas(Canvas):
-    """A list of :attr:`lines` with a cursor on one of them, held by its key.
+    """A list of :attr:`lines` with a cursor that stays on the key of its line.
 
-    While the list follows, its newest line is on the screen; scrolling away stops that, and scrolling back starts it again.
-    Otherwise the cursor's line, or the topmost if that is off the screen, keeps its place on the screen.
+    While the list follows, its newest line is on the screen; scrolling away stops that, and scrolling back starts it
+    again. Otherwise the cursor's line, or the topmost one if that is off the screen, keeps its place on the screen.
 
     Attributes:
-        lines: what is shown, 0 on top. A key belongs to the same line as long as that exists. After a change, call
+        lines: the shown lines, 0 on top. A key belongs to the same line while that exists. After a change, call
             :meth:`settle`.
         newest_on_top: the newest line is line 0 instead of the last.
         cursor_in_sight: following never scrolls the cursor's line off the screen.
@@ -286,7 +288,7 @@ class ListCanvas(Canvas):
 
     @property
     def line_on_screen(self) -> int | None:
-        """The row of the terminal with the cursor's line; ``None`` if that is off the screen."""
+        """The row of the terminal with the cursor's line; ``None`` if it is off the screen."""
         line = self.cursor_line
         if line is None or line not in self.in_view():
             return None
@@ -318,7 +320,7 @@ class ListCanvas(Canvas):
 
     def settle(self, anchor: tuple[Any, int] | None) -> None:
         """Lays out the list after a change of its lines."""
-        # A list that is not laid out has no height: it would scroll to its end, and lose its place.
+        # A list without a layout has no height: it would scroll to its end, and lose its place.
         if not self.size:
             return
         self.resize()
@@ -339,7 +341,7 @@ class ListCanvas(Canvas):
         self.virtual_size = Size(self.inner.width, len(self.lines) + self.header + self.footer)
 
     def _scroll(self, top: int) -> None:
-        # Our own scrolling is no scrolling away: watch_scroll_y cannot tell the two apart.
+        # Our own scrolling does not count as scrolling away, but watch_scroll_y cannot distinguish the two.
         follow = self._follow
         self.scroll_to(y=max(0, top), animate=False, force=True)
         self._follow = follow
@@ -360,7 +362,7 @@ class ListCanvas(Canvas):
     # -- cursor ------------------------------------------------------------------------------------------------
 
     def put_cursor(self, line: int, *, moved: bool = False) -> None:
-        """Puts the cursor on a line and scrolls to it; ``moved`` says that all other lines are as they were drawn."""
+        """Puts the cursor on a line and scrolls to it; ``moved`` says that all other lines are already drawn."""
         if not 0 <= line < len(self.lines):
             return
         key, left = self.lines.key(line), self.cursor_line
@@ -384,7 +386,9 @@ class ListCanvas(Canvas):
             self.refresh()
 
     def move(self, lines: int) -> None:
-        """Moves the cursor down. The first key, and one after its line was hidden, only puts it on a visible line."""
+        """Moves the cursor down by ``lines``. The first key, and one after its line was hidden, only puts it on a visible
+        line.
+        """
         if not len(self.lines):
             return
         line = self.cursor_line
@@ -426,5 +430,5 @@ class ListCanvas(Canvas):
         if line is not None:
             self.put_cursor(line)
             if event.chain == 2:
-                event.prevent_default()  # a double click opens; it does not select all text
+                event.prevent_default()  # a double click opens the line instead of selecting its text
                 self.action_activate()

@@ -1,7 +1,7 @@
 """The controls of a form: Textual's own, each with its value as text.
 
-``text`` is the value in the notation of its field (:mod:`mcp_tui.client.forms`), empty for none; ``say`` shows what no
-value means there. Labels and titles are the server's words, and never read as markup.
+``text`` is the value in the notation of its field (:mod:`mcp_tui.client.forms`), empty for none; ``say`` shows what
+no value means there. Labels and titles are the server's words, and never read as markup.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from mcp_tui.view.form_text import Styled, dots
 from mcp_tui.view.text import brief, safe, words
 
 LISTED_SUGGESTIONS: Final = 200
-"""Suggestions that are listed at once; typing finds the others."""
+"""The maximum number of suggestions that are listed at once; typing finds the others."""
 
 
 LISTED_LINES: Final = 12
-"""Lines of an open list with its border, at most."""
+"""The maximum number of lines of an open list with its border."""
 
 LEAST_LINES: Final = 6
-"""Lines that an open list needs, unless it is shorter."""
+"""The minimum number of lines of an open list, unless it is shorter."""
 
 
 def labelled(choice: FieldChoice) -> Content:
@@ -42,11 +42,11 @@ def labelled(choice: FieldChoice) -> Content:
 
 
 class TextField(Editor):
-    """A text, a number, JSON, or a list with an item a line.
+    """A text, a number, JSON, or a list with one item per line.
 
-    ``step`` gets the cursor keys first: -1 for up, 1 for down; it returns whether it used them. ``masked`` hides the text.
-    ``replaced`` returns whether typing replaces the text when the focus comes to it, as it does a default. ``takes`` gets
-    pasted text first, and returns whether it took it.
+    ``step`` gets the cursor keys first: -1 for up, 1 for down; it returns whether it used them. ``masked`` hides the
+    text. ``replaced`` returns whether typing replaces the text when the field gets the focus, as for a default.
+    ``takes`` gets pasted text first, and returns whether it accepted it.
     """
 
     def __init__(
@@ -96,13 +96,13 @@ class TextField(Editor):
 
 
 class ChoiceField(InOrder, Widget, can_focus=True):
-    """One of several. Letters choose the first that begins with them, or else has them in it.
+    """One of several choices. Letters choose the first one that begins with them, or else contains them.
 
     Textual's own moves the focus to its list and back by messages: keys that are typed fast would miss it.
     """
 
     OPENS: ClassVar[Collection[str]] = ("enter", "space", "up", "down")
-    """Keys that open the list."""
+    """The keys that open the list."""
 
     class Changed(Message):
         """Another choice was made."""
@@ -153,7 +153,7 @@ class ChoiceField(InOrder, Widget, can_focus=True):
         event.prevent_default()
 
     def _find(self, event: events.Key) -> bool:
-        """Chooses by a letter; returns false if the key is none."""
+        """Chooses by a letter; returns false if the key is not one."""
         if not self.check_consume_key(event.key, event.character):
             self._typed = ""
             return False
@@ -193,7 +193,7 @@ class ChoiceField(InOrder, Widget, can_focus=True):
         return True
 
     def _open(self) -> None:
-        """Opens the list below or above the field, within the nearest part of the dialog that has room for it."""
+        """Opens the list below or above the field, in the nearest part of the dialog with room for it."""
         wanted = len(self._choices) + 2
         below = above = 0
         for around in self.ancestors:
@@ -211,7 +211,7 @@ class ChoiceField(InOrder, Widget, can_focus=True):
         self.refresh()
 
     def _point(self) -> None:
-        """Puts the cursor of the list on the choice; on the first one without any."""
+        """Puts the cursor of the list on the choice; on the first one if there is none."""
         self._list.highlighted = list(self._choices).index(self._text) if self._text else 0
 
     def _choose(self) -> None:
@@ -236,7 +236,7 @@ class ChoiceField(InOrder, Widget, can_focus=True):
 
 
 class ToggleField(ChoiceField):
-    """True, false, or neither; its row has the keys."""
+    """True, false, or neither; its row handles the keys."""
 
     OPENS = ()
 
@@ -245,13 +245,13 @@ class ToggleField(ChoiceField):
 
 
 class SeveralField(InOrder, OptionList):
-    """Some of several, each with a mark. The line on top says how many.
+    """Several of many choices, each with a mark. The line on top shows the number.
 
-    Textual's own list of selections tells marks apart by colour alone.
+    Textual's own list of selections distinguishes marks only by colour.
     """
 
     class Changed(Message):
-        """Another choice is marked."""
+        """The marks changed."""
 
     def __init__(self, choices: Sequence[FieldChoice], value: str) -> None:
         super().__init__(markup=False, compact=True)
@@ -294,7 +294,7 @@ class SeveralField(InOrder, OptionList):
 
 
 class Suggestions(OptionList):
-    """Values offered for a text, over what lies below its field. The focus stays in the field."""
+    """Values offered for a text, shown over the widgets below its field. The focus stays in the field."""
 
     can_focus = False
 

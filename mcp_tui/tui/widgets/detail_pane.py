@@ -26,7 +26,7 @@ from mcp_tui.view.pages import MatchPlace, PartsPage
 from mcp_tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words, wrap
 
 FIND_CHARACTERS: Final = 200
-"""Characters of a text to find, at most."""
+"""The maximum number of characters of a search text."""
 
 
 @dataclass(eq=False)
@@ -38,7 +38,7 @@ class Finder:
         not_found: the words for a text that is not found.
         typing: whether the text is being typed.
         wanted: the text.
-        places: where it was found; ``None`` during the search.
+        places: the places of the text; ``None`` during the search.
         match: the number of the place on the screen, from 0.
     """
 
@@ -85,7 +85,7 @@ class Finder:
         self._draw()
 
     def pause(self) -> None:
-        """Ends the typing; the search goes on."""
+        """Ends the typing; the search continues."""
         self.typing = False
         self.pane.placed()
 
@@ -96,7 +96,7 @@ class Finder:
         self.pane.placed()
 
     def step(self, by: int) -> None:
-        """Goes to the next or previous place, in a ring."""
+        """Goes to the next or previous place, from the last one to the first."""
         if not self.wanted:
             self.begin()
             return
@@ -106,7 +106,7 @@ class Finder:
 
     def highlighted(self, strip: Strip) -> Strip:
         """Returns a line in which the text looks selected."""
-        # casefold() would make some texts longer, and the place another one
+        # casefold() would make some texts longer, so that the places would be wrong.
         found = re.search(re.escape(self.wanted), strip.text, re.IGNORECASE) if self.wanted else None
         return marked(self.pane, strip, None if found is None else found.span())
 
@@ -133,8 +133,8 @@ class Detail(Canvas):
     """A pane that shows sections.
 
     :meth:`show` may be called on every tick: sections that are the same objects as before are not wrapped again. The
-    scroll position is kept while ``key`` stays the same. Where a section has a page, there is a cursor, and enter folds its
-    line; elsewhere the keys scroll, and enter posts :class:`Opened`.
+    scroll position is kept while ``key`` stays the same. If a section has a page, there is a cursor, and enter folds
+    its line; otherwise the keys scroll, and enter posts :class:`Opened`.
     """
 
     ALLOW_SELECT = True
@@ -142,7 +142,7 @@ class Detail(Canvas):
     BINDINGS = bindings(DETAIL)
 
     class Opened(Message):
-        """Enter was pressed, to open all of what is shown in part."""
+        """Enter was pressed, to open the whole of a content that is shown in part."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -155,7 +155,7 @@ class Detail(Canvas):
         self._lines: list[Segments] = []
         self._starts: list[int] = []
         self._at = 0, 0
-        """The place of the cursor: the number of a section, and a line of its own."""
+        """The place of the cursor: the number of a section, and a line in it."""
         self.finder = Finder(self, words("not found here"))
 
     def action_find(self) -> None:
@@ -165,7 +165,7 @@ class Detail(Canvas):
         self.finder.step(by)
 
     def show(self, name: SafeText, sections: Sequence[Section], *, key: object = None) -> None:
-        """Shows sections, from the top if ``key`` has changed; ``name`` is said after the title."""
+        """Shows sections, from the top if ``key`` has changed; ``name`` follows the title."""
         moved = key != self._key
         self._name, self._key = name, key
         self._sections = list(sections)
@@ -185,7 +185,7 @@ class Detail(Canvas):
             return
         known = self._wrapped if self._wrapped_to == cells else {}
         self._wrapped_to = cells
-        # The sections are kept with their lines, so that no other section gets the same identity.
+        # The sections are stored with their lines, so that no other section gets the same identity.
         self._wrapped = {
             id(each): known.get(id(each)) or (each, wrapped_lines(each, cells)) for each in self._sections
         }
@@ -220,10 +220,10 @@ class Detail(Canvas):
     def on_blur(self) -> None:
         self.finder.pause()
 
-    # -- finding ---------------------------------------------------------------------------------------------
+    # -- search ----------------------------------------------------------------------------------------------
 
     def check_consume_key(self, key: str, character: str | None = None) -> bool:
-        """Takes the keys of the search, which the screen around may have as well."""
+        """Takes the keys of the search, which the surrounding screen may also use."""
         if self.finder.typing:
             return character is not None
         ids = ("detail.find", "detail.next", "detail.previous") if self.finder.wanted else ("detail.find",)
@@ -238,7 +238,7 @@ class Detail(Canvas):
         self.finder.hear(event)
 
     def action_open(self) -> None:
-        """Folds or unfolds the line of the cursor; opens what is shown elsewhere."""
+        """Folds or unfolds the line of the cursor; opens content that has its own screen."""
         if not self._toggled(self.cursor):
             self.post_message(self.Opened())
 
@@ -277,7 +277,7 @@ class Detail(Canvas):
         self.finder.match = min(self.finder.match, max(0, len(places) - 1))
 
     def reveal(self, place: MatchPlace) -> None:
-        """Scrolls to a place where the text was found, and unfolds what hides it."""
+        """Scrolls to a place of the text, and unfolds the lines around it."""
         section, at, *inside = place
         page = self._sections[section].page
         if page is not None and at == self._before(section):
@@ -289,24 +289,24 @@ class Detail(Canvas):
 
     @property
     def cursor(self) -> int | None:
-        """The line of the cursor; ``None`` where no section has a page."""
+        """The line of the cursor; ``None`` if no section has a page."""
         if all(each.page is None for each in self._sections) or not self._starts:
             return None
         section = min(self._at[0], len(self._starts) - 1)
         return min(self._starts[section] + self._at[1], max(0, len(self._lines) - 1))
 
     def _before(self, section: int) -> int:
-        """Returns how many lines of a section are above its page."""
+        """Returns the number of lines of a section above its page."""
         (shown, wrapped) = [*self._wrapped.values()][section]
         return len(wrapped) - (0 if shown.page is None else shown.page.count)
 
     def _place(self, line: int) -> tuple[int, int]:
-        """Returns the section of a line, and the line's number in it; below 0 above its first line."""
+        """Returns the section of a line, and the line's number in its page; negative above the page."""
         section = max(0, bisect_right(self._starts, line) - 1)
         return section, line - self._starts[section]
 
     def _put_cursor(self, line: int, *, margin: int = 0) -> None:
-        """Puts the cursor on a line and scrolls to it, with so many lines above it if it was off the screen."""
+        """Puts the cursor on a line and scrolls to it, with ``margin`` lines above it if it was off the screen."""
         line = max(0, min(len(self._lines) - 1, line))
         self._at = self._place(line)
         top, rows = self.scroll_offset.y, self.inner.height
@@ -358,7 +358,7 @@ class Detail(Canvas):
 
     @property
     def text(self) -> str:
-        """All that it shows."""
+        """The whole text of the pane."""
         return "\n".join(self._text(line).rstrip() for line in range(len(self._lines)))
 
     def _text(self, line: int) -> str:
@@ -379,7 +379,7 @@ def wrapped_lines(section: Section, cells: int) -> list[Segments]:
 
 
 def _wrapped_line(line: Line, cells: int) -> list[Segments]:
-    """Wraps the last piece of a line, indented to where that piece begins if there is room."""
+    """Wraps the last piece of a line, indented to the start of that piece if there is room."""
     if not line.segments:
         return [()]
     *before, (text, tone) = line.segments
@@ -461,7 +461,7 @@ class Pager(ListCanvas):
         else:
             super().action_activate()
 
-    # -- finding ---------------------------------------------------------------------------------------------
+    # -- search ----------------------------------------------------------------------------------------------
 
     async def _on_key(self, event: events.Key) -> None:
         self.finder.hear(event)
@@ -477,9 +477,9 @@ class Pager(ListCanvas):
             self.run_worker(partial(self._search, self._page, wanted, self._searches), exit_on_error=True)
 
     async def _search(self, page: PartsPage, wanted: str, number: int) -> None:
-        # in a thread: a large page takes seconds, and keys must work meanwhile
+        # In a thread: a large page takes seconds, and keys must work meanwhile.
         await asyncio.sleep(FIND_PAUSE_SECONDS)
-        # Another letter, or another page, has begun a newer search meanwhile.
+        # Another letter or page has started a newer search meanwhile.
         if number != self._searches:
             return
         places = await asyncio.to_thread(page.find, wanted, lambda: number != self._searches)

@@ -1,4 +1,4 @@
-"""Text fields that handle keys in the order of typing and show every character, whatever was pasted.
+"""Text fields that handle keys in the order of typing and show every character, even pasted ones.
 
 Keys may be typed ahead: those after a key that moved the focus belong to the widget that has the focus now.
 """
@@ -18,13 +18,14 @@ from mcp_tui.tui.widgets.line_input import InOrder
 from mcp_tui.view.text import clean, safe, symbols
 
 LAID_OUT_CHARACTERS: Final = 200_000
-"""Characters of an editor after a paste, at most: more would hold up everything else for seconds."""
+"""The maximum number of characters of an editor after a paste: more would block everything else for seconds."""
 
 
 class Editor(InOrder, TextArea):
-    """Plain text. Invisible characters are drawn as dots and stay in the text; pasted control characters become symbols.
+    """A plain text. Invisible characters are drawn as dots and stay in the text; pasted control characters become
+    symbols.
 
-    ``veil`` returns the text as it is drawn where some of it is secret; nothing is copied from it then.
+    ``veil`` returns the text to draw if some of it is secret; then nothing is copied from it.
     """
 
     def __init__(
@@ -39,13 +40,14 @@ class Editor(InOrder, TextArea):
     def on_paste(self, event: events.Paste) -> None:
         if self.hand_on(event):
             return
-        # Not as TextArea does it: that takes the focus back later, from a field that a key may have moved it to meanwhile.
+        # Not as TextArea does it: that takes the focus back later, from a field to which a key may have moved it
+        # meanwhile.
         event.stop()
         event.prevent_default()
         self.put_pasted(symbols(event.text, line_ends=True))
 
     def put_pasted(self, text: str) -> None:
-        """Puts a pasted text in the place of the selection; says so if it is too long to be laid out."""
+        """Replaces the selection by a pasted text; says so if the text is too long for the layout."""
         if len(self.text) + len(text) > LAID_OUT_CHARACTERS:
             said = safe("Not pasted: {:,} characters. This field holds {:,}.", len(text), LAID_OUT_CHARACTERS)
             self.app.notify(said, severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
@@ -74,7 +76,7 @@ class Editor(InOrder, TextArea):
 
     def action_copy(self) -> None:
         if self.selected_text and self.selection == self._offered:
-            raise SkipAction  # no person selected it, so the key closes the dialog
+            raise SkipAction  # the person selected nothing, so the key closes the dialog
         if self._veil is None:
             super().action_copy()
 

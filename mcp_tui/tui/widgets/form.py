@@ -1,6 +1,6 @@
-"""A form from a JSON Schema: fields with their errors beside them, or the whole as JSON, and back without a loss.
+"""A form from a JSON Schema: fields with their errors next to them, or the whole as JSON, and back without a loss.
 
-It does not know what it is filled in for: a tool's arguments, a prompt's, or a server's question.
+The form does not know its use: the arguments of a tool or a prompt, or a server's question.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from mcp_tui.view.keys import FIELD, FORM, key_of
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, width, words
 
 EDITED_CHARACTERS: Final = 50_000
-"""Characters of a field that can be edited; longer text is sent unchanged."""
+"""The maximum number of characters of a field that can be edited; longer text is sent unchanged."""
 
 LABEL_CELLS: Final = 22
-"""Cells of a label, at most."""
+"""The maximum width of a label in cells."""
 
 _NO_ARGUMENTS: Final = words("This takes no arguments.")
 
@@ -78,9 +78,9 @@ class FieldRow(Vertical):
 
     Args:
         field: the field.
-        entry: its content at first.
+        entry: its initial content.
         default: its content in a new form.
-        label: cells of the label.
+        label: the width of the label in cells.
         edited: is called when a person changes the content.
         masked: hides the text while it is typed.
     """
@@ -114,7 +114,7 @@ class FieldRow(Vertical):
         self._say_vacant()
 
     def _control(self) -> TextField | ChoiceField | SeveralField:
-        """Makes the control for the kind of field, or a text if its value is typed as JSON."""
+        """Makes the control for the kind of field, or a text field if its value is typed as JSON."""
         match self.field.kind:
             case FieldKind.BOOLEAN if not self._as_json:
                 return ToggleField(self._shown)
@@ -132,7 +132,7 @@ class FieldRow(Vertical):
                 return made
 
     def _is_replaced(self) -> bool:
-        """Returns whether typing replaces the text: that of a number, and a default that nobody changed."""
+        """Whether typing replaces the text: that of a number, and a default that nobody changed."""
         return self.field.kind in (FieldKind.NUMBER, FieldKind.INTEGER) or self.entry == self._default
 
     def put(self) -> None:
@@ -149,7 +149,7 @@ class FieldRow(Vertical):
 
     @property
     def _has_lines(self) -> bool:
-        """Whether enter makes a new line in it."""
+        """Whether enter inserts a new line."""
         return self._as_json or self.field.kind in (FieldKind.LIST, FieldKind.JSON)
 
     @property
@@ -159,7 +159,7 @@ class FieldRow(Vertical):
 
     @property
     def entry(self) -> FieldEntry | None:
-        """The content, even if the message of a change is still under way; ``None`` if the field is not set."""
+        """The content, even if the message of a change is still queued; ``None`` if the field is not set."""
         text = self.control.text
         if text != self._shown:
             self._entry = self._made(text) if text else None
@@ -171,7 +171,7 @@ class FieldRow(Vertical):
         return FieldEntry(Given.JSON if json else Given.TEXT, text)
 
     def _take_whole(self, text: str) -> bool:
-        """Takes a pasted text that is too long to be edited, to send it unchanged; it also replaces one that is sent so."""
+        """Accepts a pasted text that is too long to be edited, to send it unchanged; also replaces such a text."""
         control = self.control
         assert isinstance(control, TextField)
         if not self._fixed:
@@ -205,7 +205,7 @@ class FieldRow(Vertical):
             self.control.say(vacant(self.field, None if self._shown else entry))
 
     def action_leave_out(self) -> None:
-        """Unsets the field; if it is not set, makes it an empty text or list."""
+        """Unsets the field; if it is not set, sets an empty text or list."""
         if self.entry is not None:
             if isinstance(self.control, TextField):
                 self.control.clear()  # an edit, which can be undone
@@ -214,7 +214,7 @@ class FieldRow(Vertical):
             self._write(FieldEntry(Given.TEXT))
 
     def action_nullify(self) -> None:
-        """Makes it null if the schema permits that; if it is null, unsets it."""
+        """Sets null if the schema permits it; if the value is null, unsets it."""
         free = self.field.kind in (FieldKind.ANY, FieldKind.JSON) and not self.field.types
         null = FieldEntry(Given.NULL)
         if self.entry == null:
@@ -234,7 +234,7 @@ class FieldRow(Vertical):
     on_several_field_changed = on_text_area_changed
 
     def complain(self, problems: Sequence[Problem]) -> None:
-        """Shows below the field what is wrong with it."""
+        """Shows the problems of the field below it."""
         inner = [each if len(each.path) > len(self.field.path) else each.text for each in problems]
         self._problem.display = bool(problems)
         self._problem.set_class(all(each.advisory for each in problems), "-advisory")
@@ -243,13 +243,13 @@ class FieldRow(Vertical):
     # -- suggestions -----------------------------------------------------------------------------------------
 
     def offer(self, choices: Sequence[FieldChoice]) -> None:
-        """Offers other values, for the text as it is now."""
+        """Offers other values for the current text."""
         self._offered = choices
         if self.has_focus_within:
             self._suggestions.offer(choices)
 
     def suggest(self) -> None:
-        """Lists the values offered for a text that contain it."""
+        """Lists the offered values that contain the text."""
         if self.field.kind is not FieldKind.TEXT:
             return
         text = self.control.text
@@ -266,7 +266,7 @@ class FieldRow(Vertical):
         self._take()
 
     def _take(self) -> None:
-        """Takes the suggestion under the cursor."""
+        """Uses the suggestion under the cursor."""
         chosen = self._suggestions.chosen
         if chosen is not None:
             self._write(FieldEntry(Given.TEXT, chosen))
@@ -275,7 +275,7 @@ class FieldRow(Vertical):
     # -- keys ------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """In lists and JSON enter is a new line; esc closes only a list that is open."""
+        """Whether an action is available: in lists and JSON enter is a new line; esc closes only an open list."""
         match action:
             case "take":
                 return not self._has_lines
@@ -288,7 +288,7 @@ class FieldRow(Vertical):
                 return True
 
     def action_next(self) -> None:
-        """Takes the suggestion under the cursor and goes to the next field."""
+        """Uses the suggestion under the cursor and goes to the next field."""
         self._take()
         self.screen.focus_next()
 
@@ -313,12 +313,12 @@ class Form(Vertical):
 
     Args:
         schema: the schema as a server sent it.
-        values: the arguments at first, in place of the defaults.
-        filled: the content of an earlier form of the same schema, in place of both.
-        formats: whether a broken ``format`` is an error, and not merely a warning.
+        values: the initial arguments, instead of the defaults.
+        filled: the content of an earlier form of the same schema, instead of both.
+        formats: whether a broken ``format`` is an error, and not only a warning.
         masks: whether texts that seem to be secrets are hidden while they are typed.
-        completer: makes what completes texts while they are typed; it is given :meth:`offer`.
-        vacant: what is said if there is nothing to fill in.
+        completer: makes the object that completes texts while they are typed; it gets :meth:`offer`.
+        vacant: the sentence if there is nothing to fill in.
     """
 
     BINDINGS = bindings(FORM)
@@ -355,12 +355,12 @@ class Form(Vertical):
         self._show(filled or (self._started() if values is None else self._filled_with(values)))
 
     def limit(self, lines: int) -> None:
-        """Limits its height to so many lines, beside what is said of a field."""
+        """Limits the height to ``lines`` lines, without the description of a field."""
         for widget in (self._list, self.editor):
             widget.styles.max_height = max(3, lines)
 
     def build(self) -> None:
-        """Mounts the fields. At once if the form was just mounted: keys typed ahead are meant for them."""
+        """Mounts the fields; at once if the form was just mounted, because keys typed ahead are meant for them."""
         if self.is_attached and not self.children:
             self.mount(self._list, self.editor, self._about, self._wrong)
             self._lay_out()
@@ -405,12 +405,12 @@ class Form(Vertical):
 
     @property
     def as_json(self) -> bool:
-        """Whether the whole is typed as JSON."""
+        """Whether all arguments are typed as JSON."""
         return self.has_class("-json")
 
     @property
     def filled(self) -> Draft:
-        """The content, to open another form with."""
+        """The content, for opening another form with it."""
         if self.as_json:
             return _as_json(self._draft, self.editor.text)
         if not self._rows:
@@ -426,12 +426,12 @@ class Form(Vertical):
         return name in self._secret or is_secret_name(name)
 
     def copyable(self) -> dict[str, Json]:
-        """Returns the arguments without the values that are hidden."""
+        """Returns the arguments without the hidden values."""
         arguments = self.arguments()
         return masked_members(arguments, self._is_secret) if self._masks else arguments
 
     def errors(self) -> list[Problem]:
-        """Returns what is wrong with the content; an ``advisory`` problem does not keep it from being sent."""
+        """Returns the problems of the content; an ``advisory`` one does not prevent sending."""
         found = self.layout_.problems(self.filled)
         return [replace(each, advisory=each.advisory and not self._formats) for each in found]
 
@@ -441,7 +441,7 @@ class Form(Vertical):
         self.restore(_as_json(filled, self._written(arguments)) if self.as_json else filled)
 
     def restore(self, filled: Draft) -> None:
-        """Replaces the content by that of this form earlier, or of another one of its schema."""
+        """Replaces the content by earlier content of this form, or of another one with its schema."""
         self._complain([])
         self._show(filled)
         self.post_message(self.Changed())
@@ -452,12 +452,12 @@ class Form(Vertical):
         return self._in_json({}, self.layout_.defaults()) if draft is None else draft
 
     def _filled_with(self, arguments: dict[str, Json]) -> Draft:
-        """Returns the content for arguments: as JSON if the fields cannot hold them."""
+        """Returns the content for arguments: as JSON if the fields cannot represent them."""
         draft = None if self.layout_.whole else self.layout_.spread(arguments)
         return _as_json({}, self._written(arguments)) if draft is None else draft
 
     def _in_json(self, draft: Draft, arguments: dict[str, Json]) -> Draft:
-        """Returns the content as JSON; that of branches begins with the names of what is required and missing."""
+        """Returns the content as JSON; that of branches begins with the names of missing required members."""
         return _as_json(draft, self._written({**arguments, **self._blanks(draft)}))
 
     def _blanks(self, draft: Draft) -> dict[str, Json]:
@@ -490,7 +490,7 @@ class Form(Vertical):
     # -- fields or JSON --------------------------------------------------------------------------------------
 
     def action_json(self) -> None:
-        """Switches from fields to JSON and back; content that fields cannot hold stays JSON, with the reason."""
+        """Switches between fields and JSON; content that fields cannot represent stays JSON, with the reason."""
         filled = self.filled
         draft, made = self._made(filled)
         if not self.as_json:
@@ -505,7 +505,7 @@ class Form(Vertical):
                 self._say_wrong(_sentence(wrong))
                 return
             blanks = self._blanks(draft)
-            # A null that stands there only because the member is required is not a value.
+            # A null that is there only because the member is required is not a value.
             given = {
                 name: value for name, value in arguments.items() if value is not None or name not in blanks
             }
@@ -529,7 +529,7 @@ class Form(Vertical):
         return (filled if self.as_json else self._made(filled)[1])[ALL_ARGUMENTS].text
 
     def take_json(self, text: str) -> None:
-        """Replaces the content by JSON that was edited elsewhere, and shows what is wrong with it.
+        """Replaces the content by JSON that was edited elsewhere, and shows its problems.
 
         Text that is not JSON, or does not fit into the fields, stays as JSON.
         """
@@ -578,7 +578,7 @@ class Form(Vertical):
         row = next((row for row in self._rows if row in event.widget.ancestors), None)
         if row is not None and not row.has_focus_within:
             row.action_hide_suggestions()
-            # Checked when a field is left, never at a keystroke: a schema may be hostile, and slow to apply.
+            # Checked when a field is left, not at each key: a schema may be hostile, and slow to apply.
             if row.entry is not None and not self.as_json:
                 row.complain(self._by_row(self.errors())[row])
 
@@ -594,7 +594,7 @@ class Form(Vertical):
         self.post_message(self.Changed())
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        # The message of an edit may come behind the sending, and must not take away what that has found wrong.
+        # The message of an edit may arrive after the sending, and must not remove the problems that it found.
         if self.as_json and event.text_area is self.editor and self.editor.text != self._submitted:
             self._say_wrong(NOTHING)
             self.post_message(self.Changed())
@@ -617,7 +617,7 @@ class Form(Vertical):
     # -- problems --------------------------------------------------------------------------------------------
 
     def submit(self) -> dict[str, Json] | None:
-        """Returns the arguments; or ``None``, and shows beside the fields what is wrong."""
+        """Returns the arguments; or ``None``, and shows the problems next to the fields."""
         self._submitted = self.editor.text
         found = self.errors()
         self._complain(found)
@@ -632,21 +632,21 @@ class Form(Vertical):
         return None
 
     def _complain(self, problems: list[Problem]) -> None:
-        """Shows each problem beside its field, or below all of them."""
+        """Shows each problem next to its field, or below all of them."""
         told = self._by_row(problems)
         for row in self._rows if not self.as_json else ():
             row.complain(told[row])
         self._say_wrong(_sentence(problems if self.as_json else told[None]))
 
     def _by_row(self, problems: Iterable[Problem]) -> defaultdict[FieldRow | None, list[Problem]]:
-        """Returns the problems of each row; with ``None``, those of the whole."""
+        """Returns the problems of each row; those of the whole have the key ``None``."""
         told: defaultdict[FieldRow | None, list[Problem]] = defaultdict(list)
         for each in problems:
             told[self._row_about(each)].append(each)
         return told
 
     def _row_about(self, problem: Problem) -> FieldRow | None:
-        """Returns the row of a problem: that of its field, or of the nearest around or within it."""
+        """Returns the row of a problem: that of its field, or of the nearest field around or in it."""
         path = tuple(str(part) for part in problem.path)
         above = (row for row in self._rows if path[: len(row.field.path)] == row.field.path)
         below = (row for row in self._rows if path and row.field.path[: len(path)] == path)

@@ -1,4 +1,4 @@
-"""A field of one line. Apart from the editor of several: that takes longer to load than the workbench's own widgets.
+"""A field of one line, in a module of its own because the editor for several lines takes long to load.
 
 Keys may be typed ahead: those after a key that moved the focus belong to the widget that has the focus now.
 """
@@ -18,7 +18,7 @@ from textual.widgets import Input
 from mcp_tui.view.text import one_line, safe
 
 LINE_CHARACTERS: Final = 10_000
-"""Characters of a field of one line after a paste, at most."""
+"""The maximum number of characters of a one-line field after a paste."""
 
 if TYPE_CHECKING:
     _Widget = Widget
@@ -27,7 +27,7 @@ else:
 
 
 class InOrder(_Widget):
-    """Handles keys in the order of typing; hands on keys and pastes that follow a key that moved the focus.
+    """Handles keys in the order of typing; passes on keys and pastes that follow a key that moved the focus.
 
     Textual runs a binding only after its key has bubbled up to the app; a character typed after it would overtake it.
     """
@@ -40,7 +40,7 @@ class InOrder(_Widget):
         if not elsewhere and self.check_consume_key(event.key, event.character):
             return
         app = cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
-        # The app has looked for keys with priority, but where this widget had the focus.
+        # The app looked for keys with priority while this widget still had the focus.
         if await app._check_bindings(event.key, priority=elsewhere):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             event.stop()
             event.prevent_default()
@@ -48,7 +48,7 @@ class InOrder(_Widget):
             self.hand_on(event)
 
     def hand_on(self, event: events.Key | events.Paste) -> bool:
-        """Hands a key or a paste to the widget that has the focus now; returns false if that is this one."""
+        """Passes a key or a paste to the widget that has the focus now; returns false if that is this one."""
         focused = self.screen.focused
         if focused is None or focused is self or self in focused.ancestors:
             return False
@@ -63,14 +63,14 @@ class InOrder(_Widget):
 
 
 class LineInput(InOrder, Input):
-    """A field of one line of visible text, whatever is pasted or put into it. Its cursor does not blink.
+    """A field of one line of visible text, even if other text is pasted or set. Its cursor does not blink.
 
-    It is selected before the first key after the focus moved to it. ``entered`` is called within the key enter: keys
-    typed after it may be for another field.
+    Its text is selected before the first key after the focus moved to it. ``entered`` is called in the handler of
+    enter: keys typed after it may be for another field.
     """
 
     MOST: ClassVar = LINE_CHARACTERS
-    """Characters after a paste, at most."""
+    """The maximum number of characters after a paste."""
 
     cursor_blink = reactive(False, init=False)
     entered: Callable[[], object] | None = None
@@ -79,7 +79,7 @@ class LineInput(InOrder, Input):
         super().replace(one_line(text), start, end)
 
     def validate_value(self, value: str) -> str:
-        """Returns the value without what is invisible, such as in a default of a file."""
+        """Returns the value without invisible characters, such as those in a default of a file."""
         return one_line(value)
 
     def on_paste(self, event: events.Paste) -> None:
@@ -91,12 +91,12 @@ class LineInput(InOrder, Input):
         if len(self.value) - len(self.selected_text) + len(text) > most:
             said = safe("Not pasted: {:,} characters. This field holds {:,}.", len(text), most)
             self.app.notify(said, severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
-        else:  # all of its lines: Textual takes the first one only
-            self._initial_value = False  # at the first one, Textual does not scroll to the cursor
+        else:  # all lines: Textual takes only the first one
+            self._initial_value = False  # with it, Textual does not scroll to the cursor
             self.replace(text, *sorted(self.selection))
 
     def on_resize(self) -> None:
-        """Keeps the cursor in sight where a label beside the field grew."""
+        """Keeps the cursor visible when a label next to the field grew."""
         self.scroll_to_region(Region(self._cursor_offset, 0, 1, 1), force=True, animate=False)
 
     async def action_submit(self) -> None:

@@ -16,21 +16,22 @@ from mcp_tui.view.rows import counted, empty_state
 from mcp_tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words
 
 _SHIFT_CELLS: Final = 8
-"""Cells that one key scrolls to the side."""
+"""The number of cells that one key scrolls sideways."""
 
 
 class LineList(ListCanvas):
-    """The lines of a :class:`~mcp_tui.view.lines.LineSource`; the cursor holds a line by its number.
+    """The lines of a :class:`~mcp_tui.view.lines.LineSource`; the cursor stays on the number of its line.
 
-    Set :attr:`source`, then call :meth:`refresh_source` from the screen's timer: it draws only if lines came or changed.
+    Set :attr:`source`, then call :meth:`refresh_source` from the screen's timer: it draws only if lines were added or
+    changed.
 
     Args:
         title: text in the border.
-        what: the noun for one line, which takes an s.
+        what: the noun for one line, whose plural ends in s.
         newest_first: puts the newest line on top instead of at the bottom.
         from_top: starts at the top and does not follow; the focus puts the cursor on the first line with a subject.
-        count: returns how many are shown, unless that is the number of lines.
-        total: returns how many there are without a filter, unless that is the number of lines of the source.
+        count: returns the shown number, unless it is the number of lines.
+        total: returns the number without a filter, unless it is the number of lines of the source.
         empty: the sentence for a list without lines.
     """
 
@@ -64,9 +65,9 @@ class LineList(ListCanvas):
         self._total = total
         self.source = source
         self.remarks: Callable[[], Sequence[SafeText]] = tuple
-        """Returns what the lower border says before the number of lines."""
+        """Returns the texts in the lower border before the number of lines."""
 
-    # -- what the screen sets and asks -------------------------------------------------------------------------
+    # -- for the screen ----------------------------------------------------------------------------------------
 
     @property
     def source(self) -> LineSource:
@@ -84,11 +85,11 @@ class LineList(ListCanvas):
 
     @property
     def selected(self) -> Line | None:
-        """The line under the cursor, if it is still there."""
+        """The line under the cursor, if it still exists."""
         return None if self.cursor_line is None else self._line(self._cursor)
 
     def refresh_source(self) -> None:
-        """Draws lines that came or changed."""
+        """Draws lines that were added or changed."""
         if not self.is_mounted or not self.size:
             return
         numbers, version = self._source.numbers, self._source.version
@@ -113,7 +114,7 @@ class LineList(ListCanvas):
 
     @property
     def counted(self) -> SafeText:
-        """The number that is shown, with a filter also of how many."""
+        """The shown number; with a filter, also the total."""
         return counted(self.shown, self.total if self.wanted else self.shown, self._what)
 
     @property
@@ -135,7 +136,7 @@ class LineList(ListCanvas):
 
     def render_line(self, y: int) -> Strip:
         if not self._drawn and (self._from_top or self.newest_on_top):
-            self._number()  # the first frame comes before the message that it was laid out
+            self._number()  # the first frame precedes the message about its layout
         line = self.line_at(y)
         if line is None:
             return self.blank() if len(self.lines) else self.say_at(y, self.nothing, indent=1)
@@ -154,7 +155,7 @@ class LineList(ListCanvas):
         return strip
 
     def _framed(self, strip: Strip, offset: int, *, cursor: bool) -> Strip:
-        """Returns the visible part of a line, after the cursor's column and with a mark where it goes on."""
+        """Returns the visible part of a line, after the cursor's column and with a mark if it continues."""
         mark, rest, more = self.paint(
             ((words("›" if cursor else " "), "accent"), (words(" "), ""), (words("…"), "muted")),
             cursor=cursor,
@@ -173,11 +174,11 @@ class LineList(ListCanvas):
         self._number()
         numbers = self._source.numbers
         if isinstance(numbers, range) and isinstance(self._cursor, int) and self._cursor < numbers.start:
-            self._cursor = None  # dropped: the next key puts it on a visible line
+            self._cursor = None  # The line is gone: the next key puts the cursor on a visible one.
         super().settle(anchor)
 
     def _number(self) -> None:
-        """Takes the lines that the source has now."""
+        """Reads the current lines of the source."""
         numbers = self._source.numbers
         ordered = self._filtered.order is not None if self._filtered else not isinstance(numbers, range)
         self._numbers = ShownNumbers(numbers, newest_first=self.newest_on_top, ordered=ordered)
@@ -231,7 +232,7 @@ class LineList(ListCanvas):
     # -- copying -----------------------------------------------------------------------------------------------
 
     def _offset(self, line: int) -> int:
-        """Returns the place of a line in selected text, which stays the same while lines come and go."""
+        """Returns the place of a line in selected text, which stays the same while lines are added and removed."""
         if self._numbers.ordered:
             return line
         number = self._numbers.key(line)
@@ -242,10 +243,10 @@ class LineList(ListCanvas):
         self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Returns the selected text without the cursor's column, 10,000 lines at most."""
+        """Returns the selected text without the cursor's column, at most 10,000 lines."""
         offsets = map(self._offset, range(len(self.lines)))
         return selected_text(selection, offsets, lambda line: self._line(self._numbers.key(line)).text)
 
 
-# Offsets of selected text count down the screen; numbers of a list with the newest on top count up it.
+# Offsets of selected text count down the screen; numbers of a list with the newest line on top count up.
 _TURNED: Final = 1 << 40

@@ -1,4 +1,7 @@
-"""URLs in what is read, as links of the terminal (OSC 8), which opens them if a person asks. The link is what is seen."""
+"""Makes URLs in shown text links of the terminal (OSC 8), which opens them if a person asks.
+
+The target of a link is its visible text.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +23,17 @@ _LINKED_URL: Final = late(
     r"(?<![^\s\"'(<\[{|])https?://(?![a-z0-9.-]*xn--)[a-z0-9.-]+(?::[0-9]{1,5})?(?:[/?#][a-z0-9._~:/?#@!$&*+,;=%-]*)?",
     re.IGNORECASE | re.ASCII,
 )
-"""Without a user before the host, without letters that look like others, and without what a terminal obeys."""
+"""The pattern of a URL without a user name, without look-alike letters, and without control characters."""
 
 _AFTER_LINK: Final = frozenset(" \"')>]}|│<`")
-"""What may follow a URL. Anything else belongs to it, so that it is none of ours."""
+"""The characters that may follow a URL. With any other one, the text is not a complete URL, and no link."""
 
 BROKEN_LINES: Final = 40
-"""Lines before and after one in which its first and its last word may go on."""
+"""The number of lines before and after a line in which its first and its last word may continue."""
 
 
 def linked(strip: Strip, number: int, line: Callable[[int], Segments]) -> Strip:
-    """Returns the line with a number, whose URLs are links: also a part of one, if the whole is broken over lines.
+    """Returns the line with a number, with its URLs as links, also parts of a URL that is broken over lines.
 
     ``line`` returns the pieces of a line by its number.
     """
@@ -68,5 +71,5 @@ def _continues(pieces: Segments) -> bool:
 
 @lru_cache(256)
 def _link(url: str) -> Style:
-    """Returns the style of a link. Its id is the same each time, so the parts of a broken URL are one link."""
+    """Returns the style of a link. Its id depends only on the URL, so the parts of a broken URL are one link."""
     return Style(link=url)

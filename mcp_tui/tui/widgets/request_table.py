@@ -32,10 +32,10 @@ RESORTED: Final = 1.0
 """Seconds between automatic sorts while the cursor is at the top."""
 
 _GUTTER_CELLS: Final = 3
-"""Cells before the first column: the cursor, the glyph, and the mark."""
+"""The cells before the first column: the cursor, the glyph, and the mark."""
 
 _MEASURED_ROWS: Final = 4096
-"""Measured rows to remember: measuring takes as long as drawing."""
+"""The number of measured rows to remember: measuring takes as long as drawing."""
 
 
 class RowPainter:
@@ -50,7 +50,7 @@ class RowPainter:
         self.server_of: Callable[[RequestId], str] | None = None
         """Returns the name of the server of a request, if there are several."""
         self.loss = ""
-        """Why the connection was lost, as the bar says it: no row repeats it."""
+        """The reason of a lost connection as the bar shows it: no row repeats it."""
         self.layout: Layout[TableLine] = Layout()
 
     def reset(self) -> None:
@@ -101,8 +101,8 @@ class RowPainter:
     def strip(self, item: Item, now: float, *, selected: bool, marked: bool, still: bool = False) -> Strip:
         """Returns the line of an item; with ``still``, nothing counts down."""
         row, cached, strips = item.row, None, self._canvas.strips
-        # a child says how long after its row it came, and what is open or watched changes with the time
-        # Running rows have no cache of their cells that stand still: it saved no measurable time.
+        # A child shows its time after its row, and open or watched rows change with the time. Caching the constant
+        # cells of running rows saved no measurable time.
         if row is not None and item.after is None and not row.open and not is_warm(row, now):
             cached = item.key, row.version, selected, marked, item.expanded, item.children
             if cached in strips:
@@ -118,12 +118,12 @@ class RowPainter:
 def _gutter(line: TableLine, *, selected: bool, marked: bool) -> Segments:
     badge = line.badge
     glyph = safe("{}{}", "›" if selected else " ", badge.glyph)
-    # one piece where there is no mark: each is drawn by itself
+    # one piece without a mark: each piece is drawn separately
     return ((glyph, badge.style), (words("▪"), "accent")) if marked else ((safe("{} ", glyph), badge.style),)
 
 
 def _said_by(item: Item, now: float) -> tuple[object, ...]:
-    """Returns values that change whenever the width of an item's texts may change: clocks do once a second at most."""
+    """Returns values that change whenever the width of an item's texts may change: those of clocks at most once a second."""
     row = item.row
     if row is None:
         return (item.server_request and item.server_request.outcome,)
@@ -133,9 +133,9 @@ def _said_by(item: Item, now: float) -> tuple[object, ...]:
 class RequestTable(ListCanvas):
     """The requests of one session; call :meth:`refresh_rows` from the screen's timer.
 
-    ``timers`` is ``live``, ``slow`` (once a second), or ``off`` (drawn only after a change). Children of a row are below it
-    while it is expanded. In an order other than *newest*, rows keep their place until a key sorts them again, or while the
-    cursor is at the top.
+    ``timers`` is ``live``, ``slow`` (once a second), or ``off`` (drawn only after a change). Children of a row are
+    below it while it is expanded. In an order other than *newest*, rows keep their place until a key sorts them
+    again, or while the cursor is at the top.
 
     Attributes:
         outline: the lines.
@@ -165,11 +165,11 @@ class RequestTable(ListCanvas):
         self._painter = RowPainter(self, requests.logged_at)
         self._sorted_at = self._warm_at = self._drawn_at = 0.0
 
-    # -- what is shown ---------------------------------------------------------------------------------------
+    # -- display ---------------------------------------------------------------------------------------------
 
     @property
     def wanted(self) -> SafeText:
-        """The filter as it was typed."""
+        """The filter as typed."""
         return clean(self.outline.filter.text)
 
     def refilter(self, wanted: str | None = None, *, show_internal: bool | None = None) -> None:
@@ -186,7 +186,7 @@ class RequestTable(ListCanvas):
         self.settle(anchor)
 
     def name_servers(self, server_of: Callable[[RequestId], str]) -> None:
-        """Shows the server of each request in a column of its own."""
+        """Shows the server of each request in a separate column."""
         self._painter.server_of = server_of
 
     def items(self) -> Iterator[Item]:
@@ -194,7 +194,7 @@ class RequestTable(ListCanvas):
         return map(self.outline.item, range(len(self.outline)))
 
     def set_loss(self, loss: str) -> None:
-        """Takes why the connection was lost, as the bar says it; no row repeats that."""
+        """Sets the reason of a lost connection as the bar shows it; no row repeats it."""
         if loss != self._painter.loss:
             self._painter.loss = loss
             self.strips.clear()
@@ -225,7 +225,7 @@ class RequestTable(ListCanvas):
         return True
 
     def about(self, line: int) -> RequestId | None:
-        """Returns the id of the request; ``None`` for one of the server's."""
+        """Returns the id of the request; ``None`` for one of the server."""
         row = self.outline.item(line).row
         return None if row is None else row.id
 
@@ -312,7 +312,9 @@ class RequestTable(ListCanvas):
 
     @property
     def counted(self) -> SafeText:
-        """The number of requests shown, of all, and of hidden internal ones, and what could not be searched."""
+        """The numbers of shown, of all, and of hidden internal requests, and a remark about requests that could not be
+        searched.
+        """
         outline, shows = self.outline, key_of("view.internal")
         said = counted(outline.shown, outline.total, "request", internal=outline.internal_hidden, key=shows)
         missing = words("some messages are gone") if self.messages.missing else NOTHING
@@ -349,13 +351,13 @@ class RequestTable(ListCanvas):
         self._sorted_at = self.now()
 
     def _at_rest(self) -> bool:
-        """Returns whether to sort automatically: nobody aims at a row while the cursor is at the top."""
+        """Whether to sort automatically: nobody aims at a row while the cursor is at the top."""
         if self.outline.sort is NEWEST or self.scroll_offset.y or self.now() - self._sorted_at < RESORTED:
             return False
         return self.cursor_line in {None, 0} and self.outline.shown <= self.requests.sortable
 
     def action_newest(self) -> None:
-        """Goes to the newest row and follows; sorts again if there is another order."""
+        """Goes to the newest row and follows; sorts again in any other order."""
         if self.outline.sort is not NEWEST:
             self.resort()
         self.action_top()
@@ -363,7 +365,7 @@ class RequestTable(ListCanvas):
 
     action_oldest = ListCanvas.action_bottom
 
-    # -- what belongs to a row, and marks --------------------------------------------------------------------
+    # -- related rows, and marks -----------------------------------------------------------------------------
 
     def unfold(self, *, expanded: bool | None = None) -> bool:
         """Expands or collapses the row under the cursor or above it; returns false if it has no children.

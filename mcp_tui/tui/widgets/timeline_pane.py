@@ -27,12 +27,12 @@ _WAITS: Final = {"live": 0.1, "slow": 1.0}
 class Timeline(ListCanvas):
     """Requests by their time; call :meth:`refresh_spans` from the screen's timer.
 
-    While :attr:`follow` is on, the present is at the right edge; panning away turns it off. Until a person zooms, the window
-    grows with the session.
+    While :attr:`follow` is on, the present is at the right edge; panning away turns it off. Until a person zooms, the
+    window grows with the session.
 
     Args:
         spans: the requests by their time.
-        outline: the lines of the table, whose filter holds here too.
+        outline: the lines of the table, whose filter also applies here.
         now: returns monotonic seconds.
 
     Attributes:
@@ -56,12 +56,12 @@ class Timeline(ListCanvas):
         self._span: float | None = None
         self._right = 0.0
         self._outline = outline
-        self._left_out = False  # whether there are more requests than one frame looks through
+        self._left_out = False  # whether there are more requests than one frame can search
         self._latencies: list[view.Latency] = []
         self._measured_at = -math.inf
         self.window = view.TimeWindow(0, 1, 1.0)
         self._drawn_at = 0.0
-        self._longest = 0  # cells of a label; they only grow, so that bars do not jump
+        self._longest = 0  # the cells of labels; they only grow, so that bars do not jump
 
     # -- for the screen ----------------------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ class Timeline(ListCanvas):
         self._bring()
 
     def zoom(self, steps: int, at: float | None = None) -> None:
-        """Shows less time, or more for a negative number; the moment ``at`` stays in its place."""
+        """Shows less time, or more for a negative number; the time ``at`` stays in its place."""
         span = self.span
         nearest = min(range(len(view.SPANS)), key=lambda place: abs(view.SPANS[place] - span))
         self._span = view.SPANS[max(0, min(len(view.SPANS) - 1, nearest - steps))]
@@ -119,7 +119,7 @@ class Timeline(ListCanvas):
         self._bring()
 
     def refresh_spans(self) -> None:
-        """Draws what changed, or what moved with the time."""
+        """Draws the changes, and the bars that moved with the time."""
         if not self.is_mounted or not self.size:
             return
         changed = self._spans.update()
@@ -140,12 +140,12 @@ class Timeline(ListCanvas):
 
     @property
     def _gutter(self) -> int:
-        """The cells left of the bars: as many as names need, up to a third of the width."""
+        """The cells left of the bars: as many as the names need, up to a third of the width."""
         cells = self.inner.width
         return max(14, min(34, cells // 4), min(self._longest, cells // 3))
 
     def draw(self, *, all_: bool = False) -> None:
-        """Finds the requests of the window and draws them; all with ``all_``, otherwise those of the next pages."""
+        """Finds the requests of the window and draws them: with ``all_`` all, otherwise those of the next pages."""
         if not self.is_mounted or not self.size:
             return
         now = self.now()

@@ -1,4 +1,4 @@
-"""Calls of what a server offers: tools, prompts, and templates by a form, resources at once; and saved calls."""
+"""Calls what a server offers: tools, prompts, and templates with a form, resources at once; and saved calls."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from mcp_tui.tui.screens.call_form import CallScreen
 
 EARLIER: Final = 20
-"""Earlier arguments that are kept for each tool, prompt, or template."""
+"""The number of earlier arguments that are stored for each tool, prompt, or template."""
 
 _METHOD_OF_KIND: Final = {"tools": "tools/call", "prompts": "prompts/get", "templates": "resources/read"}
 
 MAX_REPETITIONS: Final = 100
-"""Repetitions of a request that one key sends at most."""
+"""The maximum number of repetitions of a request that one key sends."""
 
 OF_ROUNDS: Final = ("inputResponses", "requestState")
-"""Params that only later rounds of a request have."""
+"""The params that only later rounds of a request have."""
 
 Arguments = dict[str, Json]
 
@@ -57,7 +57,7 @@ class Calling:
     """Opens forms over the workbench and sends the calls; repeats earlier ones; saves calls and sends saved ones.
 
     Attributes:
-        asked: definitions of destructive tools that a person has agreed to call.
+        asked: the definitions of destructive tools that a person has agreed to call.
     """
 
     _screen: LayoutScreen
@@ -87,7 +87,7 @@ class Calling:
             await self.tools(row.name, arguments=arguments, task="task" in params)
 
     async def tools(self, name: str = "", *, task: bool = False, arguments: Arguments | None = None) -> None:
-        """Opens the list of tools, or the form of one with ``arguments``; ``task`` asks for a task (2025-11-25)."""
+        """Opens the list of tools, or the form of one with ``arguments``; ``task`` requests a task (2025-11-25)."""
         tools = self._session.catalogue.tools
         connecting = self._session.link is Link.CONNECTING
         if not connecting and not self._connection.connected():
@@ -108,8 +108,8 @@ class Calling:
     async def _open(
         self, entry: Entry | None, *, arguments: Arguments | None = None, task: bool = False
     ) -> None:
-        """Opens the form of an entry, or the list of tools, and sends the request that is filled in."""
-        # When first opened: forms take time to load.
+        """Opens the form of an entry or the list of tools, and sends the filled-in request."""
+        # Imported when first opened: forms take time to load.
         from mcp_tui.tui.screens.call_form import CallScreen
 
         kind, name, template = (
@@ -164,7 +164,7 @@ class Calling:
             said = "Not repeated: faster than 4 a second. {request.repeat} repeats n times."
             self._screen.show_message(hint(said))
             return
-        # A key that is held down may repeat what it has just sent itself.
+        # A held key may repeat the request that it has just sent.
         if not {row.id for row in rows} <= self._repeated and not self._screen.steady():
             return
         ledger = self._session.client.ledger
@@ -181,7 +181,7 @@ class Calling:
         self._table.unmark()
 
     def repeat(self) -> None:
-        """Asks how many times, and repeats the selected request, or the marked ones, as often at once."""
+        """Asks for a number, and repeats the selected request or the marked ones that often at the same time."""
         rows = self._copying.requests()
         if not rows or not self._connection.connected():
             return
@@ -205,7 +205,7 @@ class Calling:
         self._screen.app.push_screen(InputsScreen(title, [field], does="Repeat"), answered)
 
     def sum_up(self) -> None:
-        """Sums up what was repeated several times, once all of it is over."""
+        """Summarises requests that were repeated several times, once all have ended."""
         requests = self._session.client.requests
         rows = [row for id_ in self._counted if (row := requests.get(id_)) is not None]
         if rows and self._screen.on_top and not any(row.open for row in rows):
@@ -221,7 +221,7 @@ class Calling:
             params = self._payloads.params(row)
             arguments = self._session.unsent(row) if params is None else params
             if arguments is not None:
-                # An answer in a later round belongs to that round alone.
+                # The input of a later round belongs only to that round.
                 arguments = {name: value for name, value in arguments.items() if name not in OF_ROUNDS}
             if row.internal:
                 self._screen.refuse(safe("Request {} is internal and cannot be repeated", row.id))

@@ -31,11 +31,11 @@ _OUTCOME_SENTENCES: Final[dict[CancelOutcome, LiteralString]] = {
 }
 
 RECENT_REASONS: Final = 20
-"""Reasons that are offered again."""
+"""The number of recent reasons that are offered again."""
 
 
 class Cancelling:
-    """Cancels requests by their ids, never by their places. ``reasons`` are those given so far, the latest first."""
+    """Cancels requests by their ids, never by their places. ``reasons`` has the recent ones, the latest first."""
 
     def __init__(self, screen: LayoutScreen, session: Session | Attached, table: RequestTable) -> None:
         self._screen = screen
@@ -57,12 +57,12 @@ class Cancelling:
             await self.ask_reason(row)
 
     def allow(self, row: Request) -> None:
-        """Lets one call through that is equal to a refused one."""
+        """Permits one call that is equal to a refused one."""
         if isinstance(self._session, Attached):
             self._session.allow(row.id)
 
     async def ask_reason(self, row: Request) -> None:
-        """Opens the prompt for the reason of one cancel; for a request that is over it only says so."""
+        """Opens the prompt for the reason of one cancel; for an ended request it only says so."""
         client = self._session.client
         prompt = ReasonScreen(row, way=client.cancellation(row), now=client.now, recent=self.reasons)
         prompt.line = lambda: self._table.line_on_screen
@@ -74,15 +74,17 @@ class Cancelling:
             if reason is not None:
                 cancel(reason)
 
-        # In the handler of the key, before the dialog is taken down and anything is drawn: the signal waits for no frame.
+        # In the handler of the key, before the dialog is removed and anything is drawn: the signal waits for no
+        # frame.
         prompt.at_once = given
         await self._screen.ask(prompt)
 
     async def cancel_now(self) -> None:
-        """Cancels with the default reason: the marked requests, confirmed once, or else the one that is aimed at.
+        """Cancels with the default reason: the marked requests after a confirmation, or the one that the key was aimed
+        at.
 
-        That is the one under the cursor when the burst of keys began: a busy table may have moved the cursor since. A row
-        that is out of sight is brought into sight first.
+        That is the request under the cursor when the burst of keys began: a busy table may have moved the cursor
+        since. A row off the screen is first scrolled into view.
         """
         screen, again, selected = self._screen, "request.cancel-now", self._table.selected
         aimed = self._aimed()
@@ -114,7 +116,7 @@ class Cancelling:
                 screen.show_message(safe(said, row.id, request(row)))
 
     def _aimed(self) -> Request | None:
-        """Returns the request that the person's keys are aimed at; ``None`` if that is something else, or gone."""
+        """Returns the request that the person's keys are aimed at; ``None`` if the target is gone or not a request."""
         match self._screen.app.guard.aimed:
             case (type(), int() | str() as id_) as key:
                 row = self._session.client.requests.get(id_)
@@ -123,7 +125,7 @@ class Cancelling:
                 return None
 
     def cancel_id(self, id: RequestId, reason: str) -> None:
-        """Cancels one request by its id; says so if that came to nothing."""
+        """Cancels one request by its id; says so if nothing was cancelled."""
         client = self._session.client
         outcome = client.cancel(id, Cause.USER, reason)
         row = client.requests.get(id)
@@ -139,7 +141,7 @@ class Cancelling:
         self._screen.look()
 
     def remember(self, reason: str) -> None:
-        """Offers a reason again, the latest first."""
+        """Stores a reason to offer it again, the latest first."""
         if reason and reason != DEFAULT_REASON:
             self.reasons = [reason, *(each for each in self.reasons if each != reason)][:RECENT_REASONS]
 
@@ -179,9 +181,9 @@ class Cancelling:
 
     def _cancel_rows(self, rows: list[Request], reason: str) -> None:
         client = self._session.client
-        # In batches, so that a thousand cancels do not hold up the keys.
+        # In batches, so that a thousand cancels do not block the keys.
         ids = [row.id for row in rows if row.open]
-        for id_ in ids[:CANCEL_BATCH]:  # at once: a worker would start after what is drawn now
+        for id_ in ids[:CANCEL_BATCH]:  # the first batch at once: a worker would start after the next drawing
             client.cancel(id_, Cause.USER, reason)
         self._screen.app.run_worker(
             partial(client.cancel_all, Cause.USER, reason, ids[CANCEL_BATCH:]), group="cancelling"

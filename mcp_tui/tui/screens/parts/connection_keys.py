@@ -1,4 +1,4 @@
-"""The connection of the workbench: the keys that make and end it, and the messages when it is lost."""
+"""The connection of the workbench: the keys that open and close it, and the messages when it is lost."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ConnectionKeys:
 
     async def _connect(self) -> None:
         await self._session.connect()
-        self._screen.look()  # what the server offers is seen at once, not at the next tick
+        self._screen.look()  # shows the server's offers at once, not at the next tick
 
     def stop(self) -> None:
         """Cancels all requests and ends the connection."""
@@ -56,7 +56,7 @@ class ConnectionKeys:
         self._run(self._session.client.terminate)
 
     def connected(self) -> bool:
-        """Returns whether requests can be sent; says why if not."""
+        """Whether requests can be sent; says why if not."""
         if self._session.link is Link.CONNECTED or self._session.renewing:
             return True
         if self._session.link is Link.CONNECTING:
@@ -73,7 +73,7 @@ class ConnectionKeys:
         self._screen.look()
         self._table.select(id_)
         self._screen.set_focus(self._table)
-        # A person put the cursor there by the call, so a cancel right behind it is meant for this row.
+        # The call put the cursor there, so a cancel right after it is meant for this row.
         self._screen.app.guard.aim((type(id_), id_))
         self._screen.look()
         return id_
@@ -85,7 +85,7 @@ class ConnectionKeys:
 
     async def sign_in(self) -> None:
         """Signs in, if the server requires it; connects if there is no connection."""
-        # When first opened: forms take time to load.
+        # Imported when first opened: forms take time to load.
         from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
 
         sign_in = self._session.sign_in
@@ -102,7 +102,7 @@ class ConnectionKeys:
 
     async def probe(self, entry: Entry | None) -> None:
         """Opens the probe on this server, for the tool under the cursor of the catalogue if there is one."""
-        # When first opened: the probe takes time to load.
+        # Imported when first opened: the probe takes time to load.
         from mcp_tui.probe.run import OnProgress, Probe
         from mcp_tui.probe.tool_choice import NamedTool, Unsuitable, candidates
         from mcp_tui.tui.screens.probe_screen import ProbeScreen
@@ -136,7 +136,7 @@ class ConnectionKeys:
     # -- messages ----------------------------------------------------------------------------------------------
 
     def advice(self, row: Request) -> SafeText:
-        """Returns what a person can do about a request, beyond the keys at the bottom; empty for nothing."""
+        """Returns advice about a request, beyond the keys at the bottom; empty if there is none."""
         session = self._session
         if any(each is row for each in session.unwritten):
             return hint(UNREAD)
@@ -154,9 +154,9 @@ class ConnectionKeys:
         return start if gone and (row.state is State.LOST or is_disconnected(row)) else words("")
 
     def show_troubles(self) -> None:
-        """Says once that the server does not read, or which key helps where the connection is lost; the bar says why.
+        """Says once that the server does not read, or which key helps after a lost connection; the bar has the reason.
 
-        A toast tells of processes that the server left running.
+        A toast reports processes that the server left running.
         """
         trouble, session = words(""), self._session
         if session.left_running:
@@ -172,7 +172,7 @@ class ConnectionKeys:
         if not trouble:
             self._screen.keys.hush()
         else:
-            if session.unwritten or session.has_calls():  # the empty table says it as well
+            if session.unwritten or session.has_calls():  # the empty table also says it
                 self._screen.show_message(trouble, "error", seconds=15)
             if session.broke and self._screen.on_top and not isinstance(self._screen.focused, Input):
                 self._screen.app.guard.block(trouble)

@@ -30,10 +30,12 @@ from mcp_tui.view.rows import plural, request, safe_name
 from mcp_tui.view.text import SafeText, brief, safe, symbols, words
 
 COMPARED: Final = 5000
-"""The newest requests that are searched for the one before."""
+"""The number of newest requests that are searched for the previous one."""
 
 COPIED_BYTES: Final = 1_000_000
-"""Bytes of an answer that are copied or compared at most: terminals take longer texts slowly, or not at all."""
+"""The maximum number of bytes of an answer that are copied or compared: terminals handle longer texts slowly, or not at
+all.
+"""
 
 
 @dataclass(eq=False)
@@ -46,10 +48,10 @@ class Copying:
     _payloads: Payloads
     _filtering: FilterLine
     other: Callable[[Request], Request | None] = lambda _: None
-    """Returns what a request is compared with, if that is not the one before."""
+    """Returns the request to compare with, if it is not the previous one."""
 
     def mark(self) -> None:
-        """Marks or unmarks the selected request, and goes to the next."""
+        """Marks or unmarks the selected request, and moves to the next one."""
         screen = self._screen
         if self._table.mark():
             self._table.action_cursor_down()
@@ -81,14 +83,16 @@ class Copying:
         return rows
 
     async def copy(self) -> None:
-        """Copies the selected text; else the focused cancellations; else it asks what of the selected request to copy."""
+        """Copies the selected text, or the focused cancellations; otherwise asks which form of the selected request to
+        copy.
+        """
         row = self._copied_at_once()
         if row is None:
             return
 
         def chosen(kind: str | None) -> None:
             if kind is not None:
-                if kind != "raw":  # asked for each time
+                if kind != "raw":  # raw copies are never repeated without asking
                     self._look.copied = kind
                 self._copy_request(row, kind)
 
@@ -97,17 +101,17 @@ class Copying:
         await self._screen.ask(MenuScreen(title, [*COPIES.items()], note), chosen)
 
     def copy_again(self) -> None:
-        """Copies what :meth:`copy` would, of a request the kind that was copied last."""
+        """Copies as :meth:`copy` does; a request in the form that was copied last."""
         if (row := self._copied_at_once()) is not None:
             kind = self._look.copied
-            self._copy_request(row, kind if kind in COPIES else "result")  # a file may name any
+            self._copy_request(row, kind if kind in COPIES else "result")  # the stored kind may be unknown
 
     @property
     def _look(self) -> Look:
         return self._screen.app.preferences.look
 
     def _copied_at_once(self) -> Request | None:
-        """Copies the selected text, or else the focused cancellations; otherwise returns the selected request."""
+        """Copies the selected text, or the focused cancellations; otherwise returns the selected request."""
         screen, text = self._screen, self._screen.get_selected_text()
         if text:
             self.copy_text(text, words("the text"))
@@ -138,13 +142,13 @@ class Copying:
             self._screen.show_message(safe("The message of request {} is not available", id_))
 
     def copy_text(self, text: str, what: SafeText, *, raw: bool = False) -> None:
-        """Copies a text by OSC 52. Not every terminal takes it, so the message names the other way, too."""
+        """Copies a text by OSC 52. Not every terminal supports that, so the message also names the other way."""
         self._screen.app.copy_to_clipboard(text, raw=raw)
         said = "Copied {} (if your terminal supports OSC 52). {} saves to a file."
         self._screen.show_message(safe(said, what, key_of("request.save")), "muted", seconds=4)
 
     def save(self) -> None:
-        """Writes what :meth:`copy` would copy to a file in the current folder."""
+        """Writes the text that :meth:`copy` would copy to a file in the current folder."""
         screen, text = self._screen, self._screen.get_selected_text()
         if not screen.steady():
             return
@@ -160,7 +164,7 @@ class Copying:
             self._write(f"mcp-tui-{safe_name(str(row.id))}.json", [text])
 
     async def compare(self) -> None:
-        """Compares two marked requests, or the selected one with the one before of the same method and name."""
+        """Compares two marked requests, or the selected one with the previous one of the same method and name."""
         rows, screen = self.requests(), self._screen
         if len(rows) == 1:
             repeated = self.other(rows[0])
@@ -179,7 +183,7 @@ class Copying:
             await screen.ask(ReadingScreen(title, comparison(before, after, self._scene.now())))
 
     def _one_before(self, row: Request) -> Iterable[Request]:
-        """Yields the last request before ``row`` of its method and name, if it is among the newest."""
+        """Yields the last request before ``row`` with its method and name, if it is among the newest."""
         newest = islice(reversed(self._scene.requests.order), COMPARED)
         earlier = (each for each in newest if each.called_at < row.called_at)
         return islice((each for each in earlier if (each.method, each.name) == (row.method, row.name)), 1)

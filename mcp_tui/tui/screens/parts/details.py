@@ -1,7 +1,7 @@
-"""The data of requests and messages, and what the pane Detail shows.
+"""The data of requests and messages, and the content of the pane Detail.
 
-What we sent is shown without the secrets that the journal masks: whoever looks at it, or at a picture of it, knows them
-already or must not. What the server said is shown as it came; the journal, copies, and files mask it.
+Messages that we sent are shown without the secrets that the journal masks: a person who sees the screen, or a picture
+of it, must not learn them. Messages of the server are shown unchanged; the journal, copies, and files mask them.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from mcp_tui.view.text import NOTHING, SafeText, brief, paragraphs, safe, words
 from mcp_tui.view.wire import JSON_FRAME_BYTES, frame_sections, parsed, reason, wire_line
 
 HEAD_ONLY_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of a frame above which only its beginning is read, so that the screen does not freeze."""
+"""The number of bytes of a frame above which only its start is read, so that the screen does not freeze."""
 
 
 PayloadView = tuple[list[Section], SafeText, list[Problem]]
-"""Sections of a request's payloads, its headless command, and its violations of the output schema."""
+"""The sections of a request's payloads, its headless command, and its violations of the output schema."""
 
 
 @dataclass(eq=False)
 class Payloads:
-    """The payloads of requests; what is shown of the last one is kept.
+    """The payloads of requests; the view of the last one is stored.
 
-    ``server`` is the server's name among several; empty while there is only one.
+    ``server`` is the server's name if there are several; empty otherwise.
     """
 
     _scene: Scene
@@ -62,7 +62,7 @@ class Payloads:
     _known: tuple[object, PayloadView] = None, ([], NOTHING, [])
 
     def of(self, row: Request) -> PayloadView:
-        """Returns what is shown of ``row``; the same objects until another payload comes."""
+        """Returns the view of ``row``; the same objects until another payload arrives."""
         late = tuple(each.seq for each in row.late)
         known = row.id, type(row.id), row.request_seq, row.response_seq, late
         if known != self._known[0]:
@@ -70,13 +70,13 @@ class Payloads:
         return self._known[1]
 
     def params(self, row: Request) -> dict[str, Json] | None:
-        """Returns the params of ``row`` as sent, without ``_meta``; ``None`` if they are not kept."""
+        """Returns the params of ``row`` as sent, without ``_meta``; ``None`` if they are not stored."""
         message = as_object(parsed(self._read(row.request_seq)))
         params = as_object(message.get("params"))
         return {name: value for name, value in params.items() if name != "_meta"} if message else None
 
     def answer(self, row: Request) -> bytes | None:
-        """Returns the frame that answered ``row``, or the last one that came late; ``None`` if it is not kept."""
+        """Returns the frame that answered ``row``, or the last late one; ``None`` if it is not stored."""
         seqs = [row.response_seq, *(each.seq for each in reversed(row.late))]
         return self._read(next(filter(None, seqs), 0))
 
@@ -91,7 +91,7 @@ class Payloads:
         return server | copies.exported(row, self._scene.payload, self._scene.redactor(), most=most)
 
     def copied(self, row: Request, kind: str, *, most: int) -> str:
-        """Returns a request in one of :data:`mcp_tui.view.copies.COPIES`, without secrets; empty if there is none.
+        """Returns a request in one form of :data:`mcp_tui.view.copies.COPIES`, without secrets; empty if there is none.
 
         Messages of more than ``most`` bytes are left out.
         """
@@ -122,7 +122,7 @@ class Payloads:
     def _made(self, row: Request) -> PayloadView:
         broken: list[Problem] = []
         sections: list[Section] = []
-        # the answer before the progress that came with it
+        # the answer before the progress that arrived with it
         late = sorted(row.late, key=lambda each: each.kind is Kind.PROGRESS)
         for seq, kind in ((row.response_seq, None), *((each.seq, each.kind) for each in late)):
             raw = self._read(seq)
@@ -149,7 +149,7 @@ class Payloads:
 
 
 def _unread(raw: bytes) -> Section:
-    """Returns the beginning of a large answer."""
+    """Returns the start of a large answer."""
     text = bytes_text(raw[:200_000])
     with suppress(ValueError):
         text = plain(from_json(text, allow_partial="trailing-strings"))
@@ -160,10 +160,10 @@ def _unread(raw: bytes) -> Section:
 
 
 CHECKED_FRAME_BYTES: Final = 64 * 1024
-"""Bytes of a frame above which it is checked against the schema only when it is opened."""
+"""The number of bytes of a frame above which it is checked against the schema only when it is opened."""
 
 SEARCHED_ROUNDS: Final = 1000
-"""The newest requests that are searched for the one that a later round belongs to, or an answer of ours."""
+"""The number of newest requests that are searched for the one of a later round, or of our answer."""
 
 _NOTED_MESSAGES: Final = {
     ("notifications/cancelled", "out"): "requestId",
@@ -173,10 +173,10 @@ _NOTED_MESSAGES: Final = {
 
 @dataclass(eq=False)
 class Belonging:
-    """Tells whether a frame belongs to a request: to its rounds, progress, cancel, errands, and the server's requests.
+    """Decides whether a frame belongs to a request: to its rounds, progress, cancel, errands, or the server's requests.
 
-    ``family`` returns the current errands and server's requests, ``read_frame`` the bytes of a frame: an answer of ours
-    names its request only inside.
+    ``family`` returns the current errands and server's requests, ``read_frame`` the bytes of a frame: our answer
+    names its request only in its content.
     """
 
     _row: Request
@@ -200,13 +200,13 @@ class Belonging:
         return (type(id_), id_) in (self._ids if ours else self._theirs)
 
     def _gather(self) -> None:
-        """Collects the ids and frames of the request and of what belongs to it, after each change of it."""
+        """Collects the ids and frames of the request and its related messages, after each change of it."""
         if self._version == self._row.version:
             return
         self._version = self._row.version
         errands, server_requests = self._family()
         rows = (self._row, *errands)
-        # With their types: 1, 1.0, and true are equal in Python, and are not the same id in JSON.
+        # With their types: 1, 1.0, and true are equal in Python, but are different ids in JSON.
         self._ids = {(type(each), each) for row in rows for each in (row.id, *row.round_ids)}
         self._theirs = {(type(each.request_id), each.request_id) for each in server_requests}
         for row in rows:
@@ -231,11 +231,11 @@ class Messages:
         return errands, [item.server_request for item in items if item.server_request is not None]
 
     def belonging(self, row: Request) -> Callable[[FrameHead | None], bool]:
-        """Returns a test of whether a frame belongs to a request."""
+        """Returns a test for frames that belong to a request."""
         return Belonging(row, lambda: self.family(row), self._scene.payload)
 
     def row_of(self, head: FrameHead) -> Request | None:
-        """Returns our request that a frame is about, by its id or by its stream."""
+        """Returns our request of a frame, by its id or by its stream."""
         theirs = bool(head.method) is (head.direction == "in")
         id_ = head.stream if theirs or head.id is None or isinstance(head.id, float) else head.id
         return None if id_ is None else self._row(id_)
@@ -274,7 +274,7 @@ class Messages:
         raw = None if head.size > most or not revision else self._scene.payload(head.seq)
         if raw is None or len(raw) > most:
             return None
-        # With the official schemas.
+        # This loads the official schemas.
         from mcp_tui.client.official_schema import problems
 
         try:
@@ -307,7 +307,7 @@ class Details:
 
     Attributes:
         message: the number of the opened message, ``None`` while none is open.
-        raw_schemas: whether schemas are shown as they came, and not as tables.
+        raw_schemas: whether schemas are shown as JSON instead of tables.
     """
 
     _screen: LayoutScreen
@@ -331,7 +331,7 @@ class Details:
     def _shown(
         self, now: float, entry: Entry | None, row: Request | None, advice: SafeText
     ) -> tuple[SafeText, list[Section], object]:
-        """Returns the name, the sections, and the key of what is shown."""
+        """Returns the name, the sections, and the key of the shown content."""
         item = self._table.item
         asked = None if item is None else item.server_request
         head = None if self.message is None else self._scene.frame(self.message)
@@ -363,7 +363,7 @@ class Details:
         return NOTHING, self._scene.overview(), None
 
     def _once(self, key: object, made: Callable[[], list[Section]]) -> list[Section]:
-        """Keeps sections while the same is shown, so that the pane need not wrap them again."""
+        """Reuses sections while the content is the same, so that the pane need not wrap them again."""
         if self._made[0] != key:
             self._made = key, made()
         return self._made[1]
@@ -379,7 +379,7 @@ class Details:
         )
 
     def _largest(self, entry: Entry) -> int:
-        """Returns the bytes of the largest result of a tool among the newest requests."""
+        """Returns the size in bytes of a tool's largest result among the newest requests."""
         newest = islice(reversed(self._scene.requests.order), 500) if entry.kind == "tools" else ()
         sizes = (row.response_size for row in newest if row.method == "tools/call" and row.name == entry.name)
         return max(sizes, default=0)
@@ -391,7 +391,7 @@ class Details:
         return next((row for row in reads if row.name == entry.raw.get("uri")), None)
 
     def _entry(self, entry: Entry, results: int, read: Request | None) -> list[Section]:
-        """Returns the detail of an entry of the catalogue, with the content of a resource as it was read last."""
+        """Returns the detail of an entry of the catalogue, with the last read content of a resource."""
         shown = entry_sections(entry, results, raw_schemas=self.raw_schemas)
         raw = None if read is None else self._payloads.answer(read)
         if raw is None or len(raw) > HEAD_ONLY_BYTES:
@@ -400,13 +400,13 @@ class Details:
         return [*shown, Section(words("Last read")), *detail.part_sections(found)]
 
     def _sent(self, asked: ServerRequest) -> list[Section]:
-        """Returns the params of a request of the server's."""
+        """Returns the params of a request of the server."""
         raw = self._scene.payload(asked.seq) if asked.seq else None
         message = as_object(parsed(raw) if raw is not None and len(raw) <= JSON_FRAME_BYTES else None)
         return params_sections(message.get("params")) if "params" in message else []
 
     def text(self) -> str:
-        """Returns the whole of what is shown, without secrets: an opened message, an answer, or else the pane as it is."""
+        """Returns the whole shown content without secrets: an opened message, an answer, or else the pane's text."""
         row, head = self._table.selected, None if self.message is None else self._scene.frame(self.message)
         raw = None if head is None else self._scene.payload(head.seq)
         if raw is not None:
@@ -467,7 +467,7 @@ class Details:
             self.message = None
 
     def point_at_message(self, seq: int) -> None:
-        """Reports violations of the message under the cursor of the wire; shows it if a message is open."""
+        """Reports violations of the message under the cursor of the wire; shows the message if one is open."""
         head = self._scene.frame(seq)
         broken = None if head is None else self._messages.broken(head)
         if broken:

@@ -1,4 +1,4 @@
-"""The filters of the lists, the orders of requests and cancellations, and the messages of one request."""
+"""The filters of the lists, the sort orders of requests and cancellations, and the messages of one request."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mcp_tui.view.rows import request
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 COUNTED_CANCELLATIONS: Final = 2000
-"""Cancellations above which their outcomes are not counted."""
+"""The number of cancellations above which their outcomes are not counted."""
 
 _FILTER_EXAMPLES: Final = {
     "requests": (words("Filter requests"), "state:late  name:slow  id:7  -name:poll  /text/  words"),
@@ -84,7 +84,7 @@ class FilterLine(Horizontal):
             pane.source = self._filtered.get(name, pane.source)
 
     def refresh_lists(self, *, all_: bool = True) -> None:
-        """Draws what is new in the visible lists; without ``all_``, only in those that are still being searched."""
+        """Draws the changes of the visible lists; ``all_=False`` only of those that are still being searched."""
         for name, filtered in self._filtered.items():
             pane = self._lists[name]
             if pane.display and (all_ or filtered.waiting):
@@ -123,7 +123,7 @@ class FilterLine(Horizontal):
         return [part for part in parts if part]
 
     def _outcomes(self) -> SafeText:
-        """Returns the outcomes of the cancellations that are shown, counted."""
+        """Returns the outcomes of the shown cancellations, counted."""
         shown = self.cancellations
         known = shown.version, len(shown.numbers)
         if len(shown.numbers) > COUNTED_CANCELLATIONS:
@@ -160,7 +160,7 @@ class FilterLine(Horizontal):
         self._return()
 
     def _return(self) -> None:
-        """Focuses the pane that the line was opened from: the filter of the requests is that of the timeline too."""
+        """Focuses the pane from which the line was opened: the timeline also uses the filter of the requests."""
         pane = self._opened_from
         self._screen.set_focus(self._typed_list if pane is None or not pane.display else pane)
 
@@ -206,7 +206,7 @@ class FilterLine(Horizontal):
         self._screen.forget()
 
     def _apply(self, name: str) -> None:
-        """Applies the filter of a list, together with the request of the wire and the order of the cancellations."""
+        """Applies the filter of a list, with the request of the wire or the order of the cancellations."""
         pane, terms = self._lists[name], self._terms[name]
         tests, told = terms.tests, [clean(terms.text)]
         if name == "wire" and self._only is not None:
@@ -250,7 +250,7 @@ class FilterLine(Horizontal):
     # -- messages of one request -----------------------------------------------------------------------------
 
     def messages_of_selected(self) -> None:
-        """Shows only the messages of the selected request, or those of all again."""
+        """Shows only the messages of the selected request, or all messages again."""
         screen = self._screen
         row, wire = self._table.selected, self._lists["wire"]
         if self._only is not None and (row is None or row is self._only or screen.focused is wire):

@@ -1,4 +1,4 @@
-"""What a person does about requests that run out of time: more of it, or a prompt for those that are overdue."""
+"""Handles requests near their timeout: extends them, or asks about those that are overdue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_tui.view.text import safe, words
 
 
 class OverdueRequests:
-    """The limits of the requests of a session. Reasons are remembered where the other cancels are made."""
+    """The limits of the requests of a session. The part for cancels stores the reasons."""
 
     def __init__(
         self, screen: LayoutScreen, session: Session, table: RequestTable, cancelling: Cancelling
@@ -36,7 +36,7 @@ class OverdueRequests:
         self._screen.look()
 
     def ask_about_overdue(self) -> None:
-        """Opens one prompt for all overdue requests; while another screen is open, warns about each once instead."""
+        """Opens one prompt for all overdue requests; while another screen is open, warns once about each instead."""
         new = [
             row
             for row in self._session.running
@@ -46,7 +46,7 @@ class OverdueRequests:
             return
         screen, client = self._screen, self._session.client
         if screen.on_top:
-            # With the moment: a request that got more time and ran out of that, too, is asked about again.
+            # With the time: a request that was extended and is overdue again is asked about again.
             self._asked.update((row.id, row.overdue_until) for row in new)
             prompt = TimeoutScreen(client, client.cancellation(new[0]).why)
             screen.app.push_screen(prompt, lambda _: self._cancelling.remember(prompt.unsent))

@@ -15,9 +15,10 @@ from mcp_tui.view.text import brief, safe, words
 
 
 class QuestionPrompts:
-    """Opens a question about a request of the person's, unless another screen is open.
+    """Opens a question about a request of the person, unless another screen is open.
 
-    Other questions are announced and wait for a key: nothing may open between a person and the keys they are typing.
+    Other questions are announced and wait for a key: nothing may open between a person and the keys that they are
+    typing.
     """
 
     def __init__(self, screen: LayoutScreen, session: Session) -> None:
@@ -53,14 +54,14 @@ class QuestionPrompts:
                 screen.app.notify(said, severity="warning", markup=False)
 
     def _expected(self, question: Question) -> bool:
-        """Whether it is about a request that the person made, and that is open or may be sent again afterwards."""
+        """Whether a question is about a request that the person made, and that is open or may be sent again afterwards."""
         parent = question.inquiry.parent
         row = None if parent is None else self._session.client.requests.get(parent)
         return row is not None and (row.open or row.code == URL_REQUIRED) and not row.internal
 
     async def put(self, question: Question) -> None:
         """Opens a question."""
-        # When first opened: forms take time to load.
+        # Imported when first opened: forms take time to load.
         from mcp_tui.tui.screens.interaction import screen_for
 
         screen, session = self._screen, self._session
@@ -79,7 +80,7 @@ class QuestionPrompts:
             self._open = False
             if answer is None:
                 if not question.over:
-                    session.questions.sort(key=lambda each: each is question)  # it goes behind the others
+                    session.questions.sort(key=lambda each: each is question)  # moves it after the others
                     screen.show_message(hint("Postponed – press {question.answer} to answer"), "muted")
             elif not question.answer(answer):
                 screen.refuse(safe("Not sent: {}", brief(question.over)))

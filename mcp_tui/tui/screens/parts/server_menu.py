@@ -1,4 +1,4 @@
-"""The menu of a server: it starts and stops it, and changes what was set at its start. The requests stay."""
+"""The menu of a server: starts and stops it, and changes its settings. The requests stay."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mcp_tui.view.text import NOTHING, SafeText, brief, safe, words
 Choices = Sequence[tuple[str, SafeText]]
 
 MODES: Final = {"ask": words("on: you write the answer"), "off": words("off")}
-"""The modes of sampling; that of a command is there where the settings name one."""
+"""The modes of sampling; a command is a mode too, if the settings name one."""
 
 _VARIABLE: Final = re.compile(r"([A-Za-z_]\w*)(=(.*))?", re.ASCII | re.DOTALL)
 
@@ -96,7 +96,7 @@ class ServerMenu:
         then: Callable[[dict[str, str]], None],
         **fields: tuple[str, str],
     ) -> None:
-        """Asks for texts: by the name of each, what it is and its first value."""
+        """Asks for texts. ``fields`` maps the name of each to its label and first value."""
 
         def answered(answers: dict[str, str] | None) -> None:
             if answers is not None:
@@ -114,7 +114,7 @@ class ServerMenu:
         cancels = safe(" and cancels {} in flight", plural(running)) if running else NOTHING
         return safe("Choosing reconnects{}", cancels)
 
-    # -- what needs a new connection -------------------------------------------------------------------------
+    # -- settings that need a new connection -----------------------------------------------------------------
 
     def _protocol(self) -> None:
         client = self._session.client
@@ -170,7 +170,7 @@ class ServerMenu:
         session.client.store.learn(known_secrets(session.client.target))
         self._restart(safe("{} {}", brief(name, 40), words("removed") if value is None else words("set")))
 
-    # -- what holds from now on ------------------------------------------------------------------------------
+    # -- settings that apply at once -------------------------------------------------------------------------
 
     def _timeouts(self) -> None:
         given = self._session.limits
@@ -217,7 +217,7 @@ class ServerMenu:
         session.client.settings = replace(session.client.settings, roots=tuple(roots))
         session.apply(replace(session.settings, roots=roots))
         revision = session.client.revision
-        # From 2026-07-28 on a client sends no notification of it: the server asks each time.
+        # From 2026-07-28 on a client sends no notification of changed roots: the server asks each time.
         if session.link is Link.CONNECTED and revision is not None and not revision.modern:
             session.client.notify("notifications/roots/list_changed")
         self._screen.show_message(safe("Roots: {}", plural(len(roots), "folder")), "muted")

@@ -1,4 +1,4 @@
-"""The live loop of ``--watch``: the server restarts when its files change, and a pinned request is repeated."""
+"""The loop of ``--watch``: the server restarts when its files change, and a pinned request is repeated."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from mcp_tui.view.server_bar import Link
 from mcp_tui.view.text import NOTHING, SafeText, brief, join, safe, words
 
 READY_LOOK_SECONDS: Final = 0.05
-"""Seconds between two looks whether the server is ready."""
+"""Seconds between two checks whether the server is ready."""
 SOON_SECONDS: Final = 2.0
 """Seconds after a start in which a change is probably the server's own."""
 ALIKE_SECONDS: Final = 0.5
-"""Seconds by which the times of two changes after a start differ at most, if the server makes both."""
+"""The maximum difference in seconds between the times of two changes after a start, if the server makes both."""
 IN_A_ROW: Final = 3
-"""Restarts in a row for such changes; after the next one nothing is restarted."""
+"""The number of consecutive restarts for such changes; after one more nothing is restarted."""
 QUIET_SECONDS: Final = 10.0
-"""Seconds after a start, and without a change of such a file, after which a change of it counts again."""
+"""Seconds after a start, and without a change of such a file, after which its next change counts again."""
 
 
 @dataclass(eq=False)
 class Watching:
-    """Restarts the server of one session when its files change, and says in one line what is different then."""
+    """Restarts the server of one session when its files change, and shows in one line what is different then."""
 
     _screen: LayoutScreen
     _session: Session
@@ -50,11 +50,11 @@ class Watching:
     _connection: ConnectionKeys
     watched: Watched | None = None
     ready: bool = False
-    """Whether the server was started, and changes are waited for."""
+    """Whether the server was started and changes are awaited."""
     _newest: RequestId | None = None
     """The request that is repeated after a change: the pinned one, or its newest repetition."""
     _earlier: set[RequestId] = field(default_factory=set[RequestId])
-    """The pinned request and its repetitions, but for the newest."""
+    """The pinned request and its repetitions, except for the newest."""
     _repeated: RequestId | None = None
     _said: SafeText = NOTHING
     _known: ListedEntries | None = None
@@ -62,19 +62,19 @@ class Watching:
     """The connection to the server that was ready last."""
     _ready_at: float = 0.0
     _edited: set[str] = field(default_factory=set[str])
-    """Files for whose changes the server was restarted."""
+    """The files whose changes restarted the server."""
     _written: set[str] = field(default_factory=set[str])
-    """Files that changed while it started."""
+    """The files that changed while the server started."""
     _last: set[str] = field(default_factory=set[str])
-    """The files for which it was restarted last, and after how many seconds."""
+    """The files of the last restart, and the seconds after the start at which they changed."""
     _late: float = 0.0
     _times: int = 0
     _stopped: set[str] = field(default_factory=set[str])
-    """The files that it seems to change itself: it is restarted for them only when they rested for a while."""
+    """The files that the server seems to change itself: it restarts for them only after they were unchanged for a while."""
     _stopped_at: float = 0.0
 
     def pin(self) -> None:
-        """Has the selected request repeated after each change, or no more."""
+        """Repeats the selected request after each change, or stops that."""
         row, screen = self._table.selected, self._screen
         if self.watched is None:
             said = "Not watching. Start mcp-tui with --watch to repeat a request when files of the server change."
@@ -117,7 +117,7 @@ class Watching:
     async def _changed(self, paths: Collection[str]) -> None:
         """Restarts the server, unless these files have the same content, or the server wrote them at its start."""
         if self._session.client.connection is not self._server:
-            await self._ready()  # a person started it again
+            await self._ready()  # a person restarted the server
         changed = await asyncio.to_thread(self._contents.changed, paths)
         while changed and not self._loops(changed):
             self._edited.update(changed)
@@ -131,9 +131,9 @@ class Watching:
         return await asyncio.to_thread(self._contents.look)
 
     def _loops(self, changed: list[str]) -> bool:
-        """Returns whether the server itself seems to change a file after each start, and says so.
+        """Whether the server itself seems to change a file after each start; says so.
 
-        It does if that comes soon after the start, or as late as the last time, for the third time in a row.
+        It does if the change comes soon after the start, or as late as the last time, for the third time in a row.
         """
         now, names = time.monotonic(), set(changed)
         late = now - self._ready_at
@@ -163,7 +163,7 @@ class Watching:
         try:
             await self._connection.connect().wait()
         except WorkerCancelled:
-            return []  # a person stopped it, or connects anew
+            return []  # a person stopped it, or is reconnecting
         started = await self._ready()
         again = [path for path in started if path in self._edited - self._written]
         self._written.update(set(started) - set(again))
@@ -185,14 +185,16 @@ class Watching:
         return again
 
     def other(self, row: Request) -> Request | None:
-        """Returns the newest repetition of a request that is repeated after each change; ``None`` for that itself."""
+        """Returns the newest repetition of a request that is repeated after each change; ``None`` for that repetition
+        itself.
+        """
         return self._row(self._newest) if row.id in self._earlier else None
 
     def _row(self, id_: RequestId | None) -> Request | None:
         return None if id_ is None else self._session.client.requests.get(id_)
 
     def look(self) -> None:
-        """Compares the answer of the repeated request with the one before, once it is over."""
+        """Compares the answer of the repeated request with the previous one, once it is over."""
         row, before = self._row(self._repeated), self._row(self._newest)
         if row is None or before is None or row.open:
             return
@@ -203,7 +205,7 @@ class Watching:
         else:
             sides = (Side(each, self._payloads.export(each, most=COPIED_BYTES)) for each in (before, row))
             said = answer_changes(*sides)
-        self._show_message(join((said, self._said), " · "), "accent")  # what a narrow line has to show first
+        self._show_message(join((said, self._said), " · "), "accent")  # a narrow line must show this first
 
     def _show_message(self, text: SafeText, tone: str) -> None:
         self._session.client.note(text)
