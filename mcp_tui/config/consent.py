@@ -81,7 +81,7 @@ def _stored(file: Path) -> dict[str, Json]:
 
 
 # Patterns for kinds of variables (wrappers, options, proxies, modules) instead of single names, because a variable that
-# # is missing here could run a program without consent.
+# is missing here could run a program without consent.
 DECIDING: Final = re.compile(
     r"HOME|SHELL|IFS|ENV|BASH_ENV|BASH_FUNC_.*|(BASH|SHELL)OPTS|PS4|EDITOR|VISUAL|BROWSER|PHPRC|ZDOTDIR"
     r"|(LD|DYLD|GIT|PYTHON|PYENV|PERL5?|RUBY|BUNDLE|NODE|NPM|YARN|PNPM|BUN|DENO|UV|PIP|PIPX|CONDA|DOCKER|DOTNET|COMPLUS"

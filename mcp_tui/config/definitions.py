@@ -225,9 +225,7 @@ class Definition:
         return " ".join(self.command_words) or self.url
 
     def shown(self, template: Template) -> str:
-        """Returns a text in which only folders are replaced by their values, because other variables may have secret
-        values.
-        """
+        """Returns a text in which only folders have their values, because other variables may be secret."""
 
         def text_of(variable: ConfigVariable) -> str:
             place = self._value(variable, {}) if variable.kind is VariableKind.PLACE else ""

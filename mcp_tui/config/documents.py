@@ -77,9 +77,7 @@ class Document:
         return cls(*parse_json(text, path), language)
 
     def member(self, *path: str | int) -> Member | None:
-        """Returns the positions of the member at ``path``; ``None`` if there is none. Of members with one name, the last
-        counts.
-        """
+        """Returns the positions of the member at ``path``, the last of several with one name; ``None`` without one."""
         if self.language is not Language.JSON:
             return self._places().get(path)
         where = 0
@@ -179,7 +177,7 @@ def _parse(read: Callable[[str], Any], text: str, path: Path, form: str) -> Any:
 # -- JSON --------------------------------------------------------------------------------------------------------
 
 # The patterns match an unclosed string or comment up to its end, because a search from each of its characters would take
-# # quadratic time. Unclosed text is not replaced.
+# quadratic time. Unclosed text is not replaced.
 _TEXT_OR_COMMENT: Final = late(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
 _COMMA: Final = late(r'"(?:[^"\\\n]|\\.)*+"?|(?<!,),(?=\s*[}\]])', re.DOTALL)
 _BEFORE_KEY: Final = late(r'\s*[{,]\s*(?=")')

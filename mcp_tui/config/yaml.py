@@ -12,9 +12,7 @@ from mcp_tui.protocol.values import frozen
 
 @frozen
 class Member:
-    """The positions of a member of an object or table in a text: the start of its key, and the start and end of its
-    value.
-    """
+    """The positions of a member of an object or table: the start of its key, and the start and end of its value."""
 
     key: int
     value: int

@@ -1,4 +1,4 @@
-"""The process of a client: one running program with all its taps, whatever the number of its servers."""
+"""The process of a client. One process may run taps for several servers."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 STARTERS: Final = frozenset({"npx", "npm", "uv", "uvx"})
-"""Programs that start the program of a package, and wait for it."""
+"""Programs that start the program of a package, and wait for its end."""
 
 SHELLS: Final = frozenset({"sh", "ash", "bash", "dash", "zsh", "fish"})
 
 
 class ClientProcess(NamedTuple):
-    """A process. ``started`` is when, in seconds since the machine did: a later process may have the same ``pid``.
+    """A process. ``started`` is in seconds since the boot, because a later process may have the same ``pid``.
 
-    Values are 0 and empty where they are not known.
+    Unknown values are 0 or empty.
     """
 
     pid: int = 0
@@ -25,9 +25,9 @@ class ClientProcess(NamedTuple):
 
 
 def client_process(pid: int) -> ClientProcess:
-    """Returns the process of the client that started process ``pid`` or one of its children.
+    """Returns the client for the process ``pid``: that process itself or, if it is only a wrapper, the process above it.
 
-    That is ``pid`` itself, unless this only waits for what it starts: a shell with ``-c``, ``npx``, ``uvx``.
+    A wrapper only waits for the program that it starts: a shell with ``-c``, ``npx``, ``uvx``.
     """
     while (above := _parent_of_wrapper(pid)) > 1:
         pid = above
@@ -38,7 +38,7 @@ def client_process(pid: int) -> ClientProcess:
 
 
 def folder_of(pid: int) -> str:
-    """Returns the folder in which a process works, or else that of this one; empty if it is not known."""
+    """Returns the working directory of a process, or else that of this process; empty if both are unknown."""
     for path in (f"/proc/{pid}/cwd", "."):
         with suppress(OSError):
             return os.path.realpath(path, strict=True)
@@ -46,7 +46,7 @@ def folder_of(pid: int) -> str:
 
 
 def _parent_of_wrapper(pid: int) -> int:
-    """Returns the parent of a process that only waits for what it starts; 0 for another process."""
+    """Returns the parent of a wrapper process; 0 for any other process."""
     with suppress(OSError, ValueError, IndexError):
         with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - pathlib is a costly import
             words = file.read().decode(errors="replace").replace("\0", " ").split()
@@ -57,20 +57,20 @@ def _parent_of_wrapper(pid: int) -> int:
 
 
 def parent_of(pid: int) -> int:
-    """Returns the parent of a process; 0 if it is not known: only Linux says it."""
+    """Returns the parent of a process; 0 if it is unknown, as on systems other than Linux."""
     with suppress(OSError, ValueError, IndexError):
         return int(_stat(pid)[1])
     return 0
 
 
 def _stat(pid: int) -> list[str]:
-    """Returns what Linux says of a process, from its state on."""
+    """Returns the fields of ``/proc/PID/stat`` that follow the program name, the state first."""
     with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib is a costly import
         return file.read().rpartition(b")")[2].decode().split()
 
 
 def named_so(clients: Iterable[str], wanted: str) -> set[str]:
-    """Returns the clients that a person means: those with this name, with or without a version, or else that begin so."""
+    """Returns the clients with this name, with or without version, or else those whose names start with it."""
     folded, known = wanted.casefold(), set(clients) - {""}
     exact = {each for each in known if folded in (each.casefold(), each.rpartition(" ")[0].casefold())}
     return exact or {each for each in known if each.casefold().startswith(folded)}

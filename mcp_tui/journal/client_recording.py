@@ -1,8 +1,7 @@
-"""All recordings of one client as one: what each of its servers said, in the order of the times.
+"""All recordings of one client as a single recording, in the order of time.
 
-Several sessions use the same ids, and number their messages alike. So an id becomes a text that begins with the name of the
-session, as ``ps`` and ``cancel`` write it, and messages are numbered anew. Lines are read when they are needed: only where
-they begin is kept.
+Different sessions use the same ids and message numbers. So each id becomes a text with the name of the session before it, as
+in ``ps`` and ``cancel``, and messages get new numbers. Only the offsets of lines are in memory; lines are read when needed.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_text, encode, is_request_id, number
 
 _IDS: Final = ("id", "parent", "request_id", "wire_id", "stream", "response_id", "cancelled")
-"""Members of records that may be the id of a request."""
+"""The members of records that may have the id of a request."""
 
 
 class RecordedSource:
-    """The recording of one session: the session's name, and the path.
+    """The recording of one session.
 
-    ``server`` is the name of its server; ``transport`` and ``revision`` are those of its last connection.
+    ``server`` is the name of the server. ``transport`` and ``revision`` are those of the last connection.
 
     Raises:
-        OSError: it cannot be opened.
+        OSError: the file cannot be opened.
     """
 
     def __init__(self, name: str, server: str, path: Path) -> None:
@@ -44,14 +43,14 @@ class RecordedSource:
         self.file: Final = open_parts(path)
         self.header = read_record(self.file.readline()) or {}
         self.at = number(self.header.get("mono")) or 0.0
-        """The time of the line that was read last."""
+        """The time of the line that was read last, in monotonic seconds."""
         self.end = self.file.tell()
-        """Where the next line begins."""
+        """The offset of the next line."""
         self.numbers: dict[int, int] = {}
-        """The numbers of messages in the whole, by those in this recording."""
+        """The number of each message in the joined recording, by its number in this one."""
 
     def lines(self, number_of_source: int) -> Iterator[tuple[float, int, int]]:
-        """Yields the time, this number, and the offset of each line that is complete, and was not read before."""
+        """Yields the time, ``number_of_source``, and the offset of each complete line that was not read before."""
         while True:
             self.file.seek(self.end)
             line = self.file.readline()
@@ -60,7 +59,7 @@ class RecordedSource:
             record = read_record(line) or {}
             offset, self.end = self.end, self.end + len(line)
             if record.get("record") == "session":
-                continue  # another part begins
+                continue  # the header of another part
             self.at = max(self.at, number(record.get("mono")) or 0.0)
             if record.get("event") == "connected":
                 self.transport, self.revision = as_text(record["transport"]), as_text(record["revision"])
@@ -68,23 +67,23 @@ class RecordedSource:
 
     @property
     def unread(self) -> int:
-        """The bytes that follow the last line that was read."""
+        """The number of bytes after the last line that was read."""
         return max(0, self.file.seek(0, os.SEEK_END) - self.end)
 
     def named(self, id: RequestId) -> str:
-        """Returns an id of this session as one of the whole."""
+        """Returns the id in the joined recording for an id of this session."""
         odd = isinstance(id, str) and (id.lstrip("-").isdecimal() or id.startswith(("text:", "number:", '"')))
         return f"{self.name}/text:{id}" if odd else f"{self.name}/{id}"
 
 
 class JoinedSources(io.RawIOBase):
-    """The lines of several recordings as one file that can be read at any place. It grows as they do."""
+    """The lines of several recordings as one seekable file, which grows as they do."""
 
     def __init__(self, header: Header) -> None:
         super().__init__()
         self.sources: list[RecordedSource] = []
         self.origins: dict[str, tuple[RecordedSource, RequestId]] = {}
-        """The session of each request, and its id there."""
+        """The session of each request, and its id in that session, by its id in the joined recording."""
         self._head = header.line()
         self._starts = array("Q")
         self._source = array("H")
@@ -93,14 +92,14 @@ class JoinedSources(io.RawIOBase):
         self._at = 0
         self._count = 0
         self._recent = self._head
-        """The lines that were taken in last, up to the end: these are read next."""
+        """The bytes of the lines that were added last, which are usually read next."""
 
     def _rest(self) -> Iterator[tuple[float, int, int]]:
-        """Yields time, source, and offset of the lines that were not taken in, in the order of their times."""
+        """Yields time, source, and offset of the lines that were not added yet, in the order of time."""
         return heapq.merge(*(each.lines(number) for number, each in enumerate(self.sources)))
 
     def pull(self, until: int) -> None:
-        """Takes lines in until there are so many bytes."""
+        """Adds lines until the file has ``until`` bytes, or there are no more."""
         if self._end >= until:
             return
         recent, ends = bytearray(), [each.end for each in self.sources]
@@ -116,7 +115,7 @@ class JoinedSources(io.RawIOBase):
             self._end += len(made)
             recent += made
             if self._end >= until:
-                # What was read ahead of the others is read again.
+                # The merge has read one line ahead in each source; that line is read again later.
                 for each, end in zip(self.sources, ends, strict=True):
                     each.end = end
                 break
@@ -124,7 +123,7 @@ class JoinedSources(io.RawIOBase):
             self._recent = bytes(recent)
 
     def _renamed(self, source: RecordedSource, line: bytes, *, is_new: bool = False) -> bytes:
-        """Returns a line with the ids and numbers of the whole."""
+        """Returns a line with the ids and numbers of the joined recording."""
         record = read_record(line)
         if record is None:
             return line
@@ -143,7 +142,7 @@ class JoinedSources(io.RawIOBase):
         return encode(record) + b"\n"
 
     def _disconnected(self, source: RecordedSource, record: dict[str, Json]) -> dict[str, Json]:
-        """Returns the end of one of the connections, which is not that of the others."""
+        """Returns a note about the end of one connection, because the other connections continue."""
         text = f"{source.server} disconnected: {as_text(record.get('detail'))}"
         return {"record": "event", "event": "note", "mono": record.get("mono"), "text": text, "seq": 0}
 
@@ -169,7 +168,7 @@ class JoinedSources(io.RawIOBase):
         return b"".join(pieces)
 
     def _piece(self, size: int) -> bytes:
-        """Returns what follows of the lines that were taken in last, without those before."""
+        """Returns at most ``size`` bytes from the lines that were added last; empty if the position is before them."""
         self.pull(self._at + size)
         start = self._at - (self._end - len(self._recent))
         piece = self._recent[start : start + size] if start >= 0 else b""
@@ -199,10 +198,10 @@ class JoinedSources(io.RawIOBase):
 
 
 class ClientRecording(Recording):
-    """The recordings of all sessions of a client, whose ``name`` is shown. More may be added while it is read.
+    """The recordings of all sessions of the client ``name``. More recordings may be added while it is read.
 
     Raises:
-        OSError: one cannot be opened.
+        OSError: a recording cannot be opened.
     """
 
     def __init__(self, name: str, sources: list[RecordedSource]) -> None:
@@ -224,7 +223,7 @@ class ClientRecording(Recording):
         return any(each.unread for each in self.joined.sources)
 
     def source_of(self, id: RequestId) -> RecordedSource | None:
-        """Returns the session of a request, ours or the server's."""
+        """Returns the session of a request from the client or the server; ``None`` if it is unknown."""
         name, slash, _ = str(id).partition("/")
         found = (each for each in self.joined.sources if each.name == name)
         return next(found, None) if slash else None

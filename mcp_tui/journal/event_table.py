@@ -1,7 +1,7 @@
-"""The event table of a recording: 18 bytes of columns per event, so that a request is found without reading the file.
+"""The event table of a recording: 18 bytes of columns per event, by which requests are found without reading the file.
 
-Which request an event is about is found by the bytes of its id, and what it does to that request by the indexes that a live
-session keeps as well. The events of a request are chained, so that its row at any moment can be folded from them.
+The bytes of the id in a record identify the request of an event. The effect of the event on the request comes from the same
+indexes as in a live session. The events of a request are linked, so that its row at any time can be built from them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from mcp_tui.protocol.server_requests import ENDS, NONE, ServerRequestIndex
 from mcp_tui.protocol.transitions import ASPECTS, CALLED, ILLEGAL, KINDS, REQUESTED, STAYED, RequestIndex
 
 RECORD_CODES: Final = {b'"event":"%s"' % name.encode(): code for code, name in enumerate(EVENTS)}
-"""The code of an event by its name as written in a record."""
+"""The code of each event, by its name in the bytes of a record."""
 
 OF_A_REQUEST: Final = bytes(issubclass(kind, ev.RequestEvent) for kind in KINDS)
-"""By its code, whether an event is about one of our requests."""
+"""Whether an event is about a request from the client, by the code of the event."""
 
 OF_THE_SERVER: Final = bytes(kind is ev.ServerRequestReceived or kind in ENDS for kind in KINDS)
-"""By its code, whether an event is about requests of the server's."""
+"""Whether an event is about requests from the server, by the code of the event."""
 
 _RECEIVED: Final = KINDS.index(ev.ServerRequestReceived)
 _DISCONNECTED: Final = KINDS.index(ev.Disconnected)
@@ -38,16 +38,29 @@ _TIME: Final = late(rb'"mono":(\d+(?:\.\d+)?)')
 
 
 class EventTable:
-    """Events and requests by their numbers from 0, in the order in which they came.
+    """Events and requests by their numbers from 0, in the order in which they were recorded.
 
-    Of an event: ``offsets``, where its record begins; ``kinds``, its code; ``effects``, what it did to its request
-    (:data:`~mcp_tui.protocol.transitions.STAYED` and so on); ``rows``, the number of that; ``after``, its next event.
-    Of a request: ``first``, its first event. Missing values are :data:`NONE`. ``known`` has its number by its id as written
-    in a record: ``b'"id":7'``. ``requests`` has the course of our requests, ``server_requests`` that of the server's.
-    ``log``, ``connection``, ``cancels`` (the first of each request, without the client's own), and ``violations`` (of the
-    client behind a tap, and its repeats) list events; ``logged_at`` has the times of log messages.
-    ``misfits`` counts events that no state permits. If the journal ``is_shortened``, events of requests whose start was
-    removed are none of them.
+    Missing values are :data:`NONE`.
+
+    Attributes:
+        offsets: the offset of the record of each event.
+        kinds: the code of each event.
+        effects: the effect of each event on its request (:data:`~mcp_tui.protocol.transitions.STAYED` and so on).
+        rows: the number of the request of each event.
+        after: the next event of the same request, for each event.
+        first: the first event of each request.
+        known: the number of a request by its id in the bytes of a record: ``b'"id":7'``.
+        requests: the states of requests from the client.
+        server_requests: the states of requests from the server.
+        log: the events that the log shows.
+        logged_at: the times of log messages.
+        connection: the events of connections.
+        cancels: the first cancel of each request, without cancels of internal requests.
+        violations: violations and repeats by the client behind a tap.
+        misfits: the number of events that no state permits. In a shortened journal, events of requests whose start was
+            removed do not count.
+        is_shortened: whether the oldest parts of the journal were removed.
+        is_tap: whether a tap wrote the journal.
     """
 
     def __init__(self) -> None:
@@ -75,7 +88,7 @@ class EventTable:
         return len(self.kinds)
 
     def add(self, code: int, id: bytes, line: bytes, offset: int) -> None:
-        """Adds the event of a record. ``id`` is that of its request as written in a record, by :func:`written_id`."""
+        """Adds the event of a record. ``id`` is the id of its request in the form of :func:`written_id`."""
         number = len(self.kinds)
         for numbers in self._lists[code]:
             numbers.append(number)
@@ -96,7 +109,7 @@ class EventTable:
         """Applies an event to its request; returns the number of the request and the effect."""
         aspect = aspect_in(line, code) if _WRITTEN_ASPECTS[code] else 0
         row = self.known.get(id, NONE)
-        # Only a call makes a row: an event about an id that was never called is a misfit, in a live session as well.
+        # Only a call creates a row. An event about an id that was never called is a misfit, as in a live session.
         if row == NONE and code == _CALLED:
             row = self.known[id] = self.requests.call(aspect)
             self.first.append(number)
@@ -106,7 +119,7 @@ class EventTable:
         if effect == ILLEGAL:
             self.misfits += not (self.is_shortened and row == NONE)
             return NONE, STAYED
-        # The chain: from each event of a row to its next, so that a row is folded without looking at the others.
+        # Links each event of a row to the next one, so that a row can be built without reading other events.
         self.after[self._last[row]] = self._last[row] = number
         if effect == REQUESTED and len(self.cancels) < len(self.requests.cancelled):
             self.cancels.append(number)
@@ -124,7 +137,7 @@ class EventTable:
 
 
 def aspect_in(line: bytes, code: int) -> int:
-    """Returns what :func:`~mcp_tui.protocol.transitions.aspect_of` returns for the event of a record."""
+    """Returns the result of :func:`~mcp_tui.protocol.transitions.aspect_of` for the event of a record."""
     found = 0
     for written, bit in _WRITTEN_ASPECTS[code]:
         if written in line:
@@ -133,7 +146,7 @@ def aspect_in(line: bytes, code: int) -> int:
 
 
 def written_id(id: Any, name: str = "id") -> bytes:
-    """Returns an id as written in a record: ``b'"id":7'``, or with ``request_id`` where it is the server's."""
+    """Returns an id in the bytes of a record: ``b'"id":7'``, or with the name ``request_id`` for the server's ids."""
     return messages.encode({name: id})[1:-1]
 
 
@@ -144,5 +157,7 @@ _WRITTEN_ASPECTS: Final = [
     )
     for kind in KINDS
 ]
-"""By its code, what is looked for in the record of an event: ``b'"internal":true'``. No text contains that, because its
-quotes are escaped."""
+"""The bytes to search for in the record of an event, by the code of the event: ``b'"internal":true'``.
+
+A text in the record cannot contain such bytes, because its quotation marks are escaped.
+"""

@@ -1,8 +1,8 @@
-"""The index of recorded sessions, their cancellations, and the times of their calls: a file made from the journals.
+"""The index of recorded sessions, their cancellations, and the times of their calls: a cache file made from the journals.
 
-Its first line is a checksum of the others, which are JSON, one for each session. It can be deleted at any time, and is made
-again if it is damaged or missing; if it cannot be written, the journals are read each time. A journal that changed is read
-again from its start.
+The first line is a checksum of the other lines, which are JSON, one for each session. The file can be deleted at any
+time. If it is damaged or missing, it is made again; if it cannot be written, the journals are read each time. A journal
+that changed is read again from its start.
 """
 
 from __future__ import annotations
@@ -34,23 +34,25 @@ from mcp_tui.protocol.transitions import KINDS
 from mcp_tui.protocol.values import fact
 
 CACHE_NAME: Final = "index-16.cache"
-"""The name of the file, never that of a journal. The number is that of its format, so that versions do not share it."""
+"""The name of the file, which no journal can have. The number is the version of the format."""
 
 SLOW_BYTES: Final = 64 * 1024 * 1024
-"""Bytes of journals that take a second or so to read."""
+"""The bytes of journals that take about a second to read."""
 
 
 @fact
 class RecordedSession:
-    """A line of the index: one session. ``wall`` and ``mono`` are its start, as in its header.
+    """A line of the index: one session.
 
-    ``written``, ``size``, and ``inode`` are those of the journal when it was read; ``written`` is -1 while a cancel is
-    watched, or its last line is not complete yet. ``problem`` is why it cannot be read, in one sentence. ``server``,
-    ``client``, ``transport``, and ``revision`` are those of the last connection; ``client`` is empty for mcp-tui itself.
-    ``client_pid`` and ``client_started`` are those of the header.
-    ``broken`` counts lines that are not records, ``lost`` records that could not be written; ``removed`` is that of
-    :class:`~mcp_tui.journal.recording.Recording`.
-    ``cancellations`` are made by :func:`_cancellations`, ``violations`` by :func:`_violations`, ``calls`` by :func:`_calls`.
+    ``written``, ``size``, and ``inode`` are those of the journal when it was read. ``written`` is -1 for a journal that
+    must be read again, because a cancel is still watched or the last line is incomplete. ``problem`` is a sentence if the
+    journal cannot be read.
+
+    ``wall``, ``mono``, ``target``, ``client_pid``, and ``client_started`` are those of the header. ``server``, ``client``,
+    ``transport``, and ``revision`` are those of the last connection; ``client`` is empty for mcp-tui itself. ``broken``
+    counts lines that are not records, ``lost`` records that could not be written. ``removed`` is that of
+    :class:`~mcp_tui.journal.recording.Recording`. ``cancellations`` are made by :func:`_cancellations`, ``violations`` by
+    :func:`_violations`, and ``calls`` by :func:`_calls`.
     """
 
     name: str
@@ -80,7 +82,7 @@ class RecordedSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedRequest:
-    """A request in the index. ``wall`` is a time in seconds since the epoch; the connection is that of the time."""
+    """A request in the index. ``wall`` is its time in seconds since the epoch; the connection is that at this time."""
 
     session: RecordedSession
     wall: float
@@ -96,10 +98,10 @@ class LoggedRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class LoggedCancellation(LoggedRequest):
-    """A cancellation in the index, and its time.
+    """A cancellation in the index.
 
-    ``until`` is the time, on the clock of the row, up to which it was watched. ``lags`` are those of the ``outcomes``, in
-    seconds. ``kept`` is JSON, from which the row is folded when it is needed.
+    ``until`` is the end of the observation, in monotonic seconds. ``lags`` has the delay of each of the ``outcomes``, in
+    seconds. ``kept`` is JSON, from which the row is built when it is needed.
     """
 
     until: float
@@ -115,13 +117,13 @@ class LoggedCancellation(LoggedRequest):
         kept: Any = records.parse_json(self.kept.encode())
         row = fold([decode_event(record) for record in kept["events"]]).order[0]
         row.late = tuple(Evidence(**late | {"kind": ev.Kind(late["kind"])}) for late in kept["late"])
-        row.longest_gap = kept["longest"]  # of a long history only a part is kept
+        row.longest_gap = kept["longest"]  # a long history is shortened
         return row
 
 
 @fact
 class LoggedViolation(ClientViolation):
-    """A rule that the client of a session broke. ``wall`` is its time in seconds since the epoch; it has no outcome."""
+    """A rule that the client of a session broke. ``wall`` is the time in seconds since the epoch."""
 
     session: RecordedSession
     wall: float
@@ -135,9 +137,9 @@ class LoggedViolation(ClientViolation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedCall(LoggedRequest):
-    """A call of a session. ``took`` is the seconds to its answer; ``None`` for one that was not answered in time.
+    """A call of a session. ``took`` is the response time in seconds; ``None`` if it was not answered in time.
 
-    ``size`` is that of its result in bytes, 0 without one.
+    ``size`` is the size of the result in bytes; 0 without a result.
     """
 
     took: float | None
@@ -148,7 +150,7 @@ class LoggedCall(LoggedRequest):
 
 
 Logged: TypeAlias = LoggedCancellation | LoggedViolation
-"""A line of the log."""
+"""An entry of the log of all sessions."""
 
 
 # -- from the journals -----------------------------------------------------------------------------------------
@@ -170,7 +172,7 @@ def sessions(folder: Path, notice: Callable[[int], None] | None = None) -> list[
         for journal in changed:
             made[journal.name] = read_session(journal)
     finally:
-        # Also if reading was interrupted: what was read so far need not be read again.
+        # Also after an interruption, so that the journals read so far need not be read again.
         if changed or len(made) < len(before):
             _save(folder / CACHE_NAME, made.values())
     return [made[name] for name in sorted(made)]
@@ -180,14 +182,14 @@ def _load(path: Path) -> list[RecordedSession]:
     """Reads an index; empty if it is missing or damaged."""
     with suppress(OSError, ValueError, TypeError):
         checksum, _, lines = read_start(path, -1).partition(b"\n")
-        # Whatever is wrong with it, it is made anew from the journals: a half written cache must never hide a cancellation.
+        # A damaged index is made again from the journals, because an incomplete one would hide cancellations.
         if int(checksum) == crc32(lines):
             return [RecordedSession(**(records.read_record(line) or {})) for line in lines.splitlines()]
     return []
 
 
 def _save(path: Path, sessions: Iterable[RecordedSession]) -> None:
-    """Replaces an index. Errors are ignored, because it can be made again."""
+    """Replaces an index. Ignores errors, because the index can be made again."""
     values = ({each.name: getattr(session, each.name) for each in fields(session)} for session in sessions)
     lines = "".join(f"{messages.encode(each).decode()}\n" for each in values)
     with suppress(OSError):
@@ -220,7 +222,7 @@ def read_session(journal: Journal) -> RecordedSession:
     unfinished = watching > 0 or (recording.torn and is_locked(journal.paths[-1]))
     return replace(
         made,
-        # an unfinished journal counts as changed, because no record says that its writer was killed
+        # An unfinished journal counts as changed, because no record shows that its writer was killed.
         written=-1.0 if unfinished else journal.written,
         wall=recording.header.wall,
         mono=recording.header.mono,
@@ -250,7 +252,7 @@ _ANSWER_KINDS: Final = (KINDS.index(ev.Completed), KINDS.index(ev.Failed))
 def _cancellations(
     requests: RecordedRequests, connections: Mapping[int, ev.Connected]
 ) -> Iterator[dict[str, Any]]:
-    """Yields the fields of :class:`LoggedCancellation` for each cancelled request, in the order of the first cancels."""
+    """Yields the fields of :class:`LoggedCancellation` for each cancelled request, in order of their first cancels."""
     recording = requests.recording
     table = recording.table
     until = recording.ended_at
@@ -296,9 +298,9 @@ def _violations(
 
 
 def _calls(recording: Recording, connections: Mapping[int, ev.Connected]) -> list[dict[str, Any]]:
-    """Returns the times of the requests: members of :class:`LoggedCall` that many share, and lists of the others.
+    """Returns the times of the requests: members of :class:`LoggedCall` that many requests share, and lists of the others.
 
-    No row is folded for that: of a long session it would take longer than all else.
+    No row is built for this, because that would take most of the time for a long session.
     """
     found: dict[tuple[object, ...], dict[str, Any]] = {}
     for first in recording.table.first:
@@ -325,7 +327,7 @@ def _calls(recording: Recording, connections: Mapping[int, ev.Connected]) -> lis
 
 
 def _answer(recording: Recording, event: int) -> tuple[float | None, int]:
-    """Returns what :attr:`~mcp_tui.protocol.requests.Request.answered_after` is, and the bytes of a result, or 0."""
+    """Returns :attr:`~mcp_tui.protocol.requests.Request.answered_after` of a request, and the bytes of its result or 0."""
     table, sent_at = recording.table, None
     while (event := table.after[event]) != NONE:
         code = table.kinds[event]
@@ -340,7 +342,7 @@ def _answer(recording: Recording, event: int) -> tuple[float | None, int]:
 
 
 def _connection(connections: Mapping[int, ev.Connected], event: int) -> dict[str, str]:
-    """Returns the facts about the connection of an event."""
+    """Returns the facts about the connection at the time of an event."""
     places = [*connections]
     on = connections[places[bisect_left(places, event) - 1]]
     return {"server": on.server, "client": on.client, "transport": on.transport, "revision": on.revision}
@@ -350,10 +352,10 @@ def _connection(connections: Mapping[int, ev.Connected], event: int) -> dict[str
 
 
 def of_client(sessions: Iterable[RecordedSession], wanted: str) -> list[list[RecordedSession]]:
-    """Returns the runs of a client that has this name or process id, the oldest first.
+    """Returns the runs of a client with this name or process id, the oldest first.
 
-    A run is that of one program: all its sessions, from the first to the last, also those in which it gave no name. One
-    whose process is not known is a run of its own.
+    A run has all sessions of one process, including sessions in which the client gave no name. A session with an unknown
+    process is a separate run.
     """
     runs: dict[object, list[RecordedSession]] = {}
     for each in sessions:
@@ -369,9 +371,9 @@ def of_client(sessions: Iterable[RecordedSession], wanted: str) -> list[list[Rec
 
 
 def find(sessions: Iterable[RecordedSession], *, internal: bool = False) -> list[LoggedCancellation]:
-    """Returns the cancellations of sessions, the oldest first; the client's own only if they are wanted.
+    """Returns the cancellations of sessions, the oldest first; with ``internal``, also those of internal requests.
 
-    A recorder that took over from one that ended has what was cancelled shortly before as well: that is one cancellation.
+    A recorder that takes over from another one records recent cancellations again. Such duplicates are merged.
     """
     found: dict[object, LoggedCancellation] = {}
     for session in sessions:
@@ -384,7 +386,7 @@ def find(sessions: Iterable[RecordedSession], *, internal: bool = False) -> list
 
 
 def violations(sessions: Iterable[RecordedSession]) -> list[LoggedViolation]:
-    """Returns the rules that clients behind a tap broke, the oldest first."""
+    """Returns the violations of clients behind a tap, the oldest first."""
     found: dict[object, LoggedViolation] = {}
     for session in sessions:
         for values in session.violations:
@@ -396,13 +398,13 @@ def violations(sessions: Iterable[RecordedSession]) -> list[LoggedViolation]:
 
 
 def log(sessions: Sequence[RecordedSession], *, internal: bool = False) -> list[Logged]:
-    """Returns the cancellations of sessions, and the rules that their clients broke, the oldest first."""
+    """Returns the cancellations of sessions and the violations of their clients, the oldest first."""
     every = [*find(sessions, internal=internal), *violations(sessions)]
     return sorted(every, key=lambda each: each.wall)
 
 
 def calls(sessions: Iterable[RecordedSession], *, internal: bool = False) -> list[LoggedCall]:
-    """Returns the requests of sessions; the client's own only if they are wanted."""
+    """Returns the requests of sessions; with ``internal``, also internal requests."""
     found: dict[object, LoggedCall] = {}
     for session in sessions:
         for values in session.calls:
@@ -418,7 +420,7 @@ def calls(sessions: Iterable[RecordedSession], *, internal: bool = False) -> lis
 
 
 def largest_results(sessions: Iterable[RecordedSession], server: str) -> dict[str, int]:
-    """Returns the bytes of the largest result of each tool of a server, as far as sessions have one."""
+    """Returns the bytes of the largest recorded result of each tool of a server."""
     found: dict[str, int] = {}
     for each in calls(sessions):
         if each.method == "tools/call" and each.server == server and each.size:

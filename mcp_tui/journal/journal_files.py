@@ -1,12 +1,12 @@
 """The files of journals: readable by their owner only, in parts, kept in one folder.
 
-A journal that is too long for one file has parts: ``NAME.jsonl`` is followed by ``NAME.2.jsonl``, ``NAME.3.jsonl``, and so
-on. Each begins with the header of the session and its own number (``"part":2``), so that it can be read alone and is not
+A journal that is too long for one file has parts: ``NAME.jsonl``, ``NAME.2.jsonl``, ``NAME.3.jsonl``, and so on. Each part
+starts with the header of the session and the number of the part (``"part":2``). So a part can be read alone, and is not
 mistaken for a part of another session.
 
-The oldest parts of a long session are removed while it runs (:mod:`mcp_tui.journal.retention`). What is left of them stands
-in ``NAME.jsonl``, whose header then has the number of the part that follows, and a sentence about what is missing
-(``"next":7,"removed":"messages before …"``).
+The oldest parts of a long session are removed while it runs (:mod:`mcp_tui.journal.retention`). ``NAME.jsonl`` then has the
+records of these parts that are still needed. Its header has the number of the next part, and a sentence about the removed
+messages (``"next":7,"removed":"messages before …"``).
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ PART_BYTES: Final = 256 * 1024 * 1024
 """Bytes after which a journal continues in another part."""
 
 _JOURNAL_NAME: Final = late(r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII)
-"""The file name of a journal or of one of its parts: the name of the session, and the number of the part."""
+"""The file name of a journal or of one of its parts. Its groups are the name of the session and the number of the part."""
 
 _NAME_PARTS: Final = late(r"(\d{4}-\d\d-\d\dT\d{6})-.*-(\d+)", re.ASCII)
-"""The name of a session in parts: its start, and its process."""
+"""The name of a session. Its groups are the start of the session and its process id."""
 
 _HEADER_BYTES: Final = 65_536
-"""Bytes at the beginning of a part within which its header ends."""
+"""The most bytes of the header of a part."""
 
 
 def part_path(path: Path, number: int) -> Path:
-    """Returns the path of a part; the first is ``path`` itself."""
+    """Returns the path of a part; that of the first part is ``path`` itself."""
     return path if number == 1 else path.with_name(f"{path.stem}.{number}{path.suffix}")
 
 
 def part_header(line: bytes, number: int) -> bytes:
-    """Returns the header of a part, given that of the session."""
+    """Returns the header of a part; ``line`` is the header of the session."""
     return line if number == 1 else b'%s,"part":%d}\n' % (line.rstrip()[:-1], number)
 
 
 def shortened_header(line: bytes, following: int, removed: str) -> bytes:
-    """Returns the header of a session whose parts before ``following`` were removed, given the header that it had."""
+    """Returns the header of a session without its parts before ``following``; ``line`` is the original header."""
     return b'%s,"next":%d,"removed":%s}\n' % (line.rstrip()[:-1], following, encode(removed))
 
 
 def parts_of(path: Path) -> list[Path]:
-    """Returns the parts of the session that begins at ``path``, in order. Files with only a similar name are ignored."""
+    """Returns the parts of the session that starts at ``path``, in order. Ignores files that only have a similar name."""
     header = read_header(path)
     parts, session, number = [path], header.get("id"), following_part(header)
     while part := _part(path, session, number):
@@ -72,16 +72,16 @@ def parts_of(path: Path) -> list[Path]:
 
 
 def following_part(header: dict[str, Json]) -> int:
-    """Returns the number of the part that follows the first one, given its header."""
+    """Returns the number of the part after the first one; ``header`` is that of the first part."""
     number = header.get("next")
     return number if isinstance(number, int) and number > 2 else 2
 
 
 def _part(path: Path, session: Json, number: int) -> Path | None:
-    """Returns a part of a session, if it has begun."""
+    """Returns the path of a part of a session; ``None`` if the part does not exist."""
     found = part_path(path, number)
     header = read_header(found) if session else {}
-    # A file that only has the name of a part, such as a copy or one of another session, must not be read as the rest.
+    # A file with the name of a part may be a copy, or belong to another session; it must not be read as a part.
     return found if header and (header.get("id"), header.get("part")) == (session, number) else None
 
 
@@ -93,38 +93,38 @@ def read_header(path: Path) -> dict[str, Json]:
 
 
 def _open_no_link(name: str, flags: int) -> int:
-    """Opens a file as :func:`open_without_waiting` does, without following a symbolic link."""
+    """Opens a file like :func:`open_without_waiting`, but follows no symbolic link."""
     return open_without_waiting(name, flags | os.O_NOFOLLOW)
 
 
 def read_start(path: Path, size: int) -> bytes:
-    """Reads the first bytes of a file, at most ``size``. A symbolic link is not followed.
+    """Reads at most ``size`` bytes from the start of a file. A symbolic link is not followed.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with open(path, "rb", opener=_open_no_link) as file:
-        return file.read(size) or b""  # an empty pipe gives None
+        return file.read(size) or b""  # read() of an empty pipe returns None
 
 
 # -- reading parts ---------------------------------------------------------------------------------------------
 
 
 def open_parts(path: Path, last: int | None = None) -> io.BufferedReader:
-    """Opens a recording for reading, all its parts, or those up to the number ``last``, as if they were one file.
+    """Opens all parts of a recording, or those up to the number ``last``, as one file for reading.
 
     Raises:
         OSError: the first part cannot be opened.
     """
     joined = _Joined(path, last)
     several = joined.continues()
-    while joined.continues():  # all at once: any may be deleted while the first is read
+    while joined.continues():  # all are opened now, because they may be deleted while the first one is read
         pass
     return io.BufferedReader(joined, 1 << 18 if several else io.DEFAULT_BUFFER_SIZE)
 
 
 def _regular(path: Path) -> io.FileIO:
-    """Opens a regular file. A pipe could not be read twice."""
+    """Opens a regular file; a pipe is an error, because it cannot be read twice."""
     file = io.FileIO(path, opener=open_without_waiting)
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
@@ -133,9 +133,9 @@ def _regular(path: Path) -> io.FileIO:
 
 
 class _Joined(io.RawIOBase):
-    """The parts of a recording read as one file. The last one may grow, and be followed by another.
+    """The parts of a recording as one file. The last part may grow, and be followed by another part.
 
-    Parts that are removed stay open; one that was not yet is missing.
+    Parts that are removed later stay readable. A part that was removed before it was opened is missing.
     """
 
     def __init__(self, path: Path, last: int | None = None) -> None:
@@ -144,27 +144,27 @@ class _Joined(io.RawIOBase):
         self._files = [_regular(path)]
         self._starts = [0]
         self._at = 0
-        # of the very file that was opened: another may have taken its place
+        # Read from the opened file, because another file may have replaced it.
         header = read_record(os.pread(self._files[0].fileno(), _HEADER_BYTES, 0).partition(b"\n")[0]) or {}
         self._session, self._next = header.get("id"), following_part(header)
 
     def _size(self) -> int:
-        """Returns the bytes of all files so far."""
+        """Returns the number of bytes in all files so far."""
         return self._starts[-1] + os.fstat(self._files[-1].fileno()).st_size
 
     def continues(self) -> bool:
-        """Takes in the next part; returns whether there is one."""
+        """Opens the next part; returns whether there is one."""
         if self._last is not None and self._next > self._last:
             return False
         number = self._next
         if (part := _part(self._path, self._session, number)) is None:
-            number = following_part(read_header(self._path))  # those in between may have been removed
+            number = following_part(read_header(self._path))  # parts in between may have been removed
             part = _part(self._path, self._session, number) if number > self._next else None
         if part is None:
             return False
-        with suppress(FileNotFoundError):  # removed just now, which the next look will find
+        with suppress(FileNotFoundError):  # removed just now; the call below finds the next part
             self._files.append(_regular(part))
-            # one before another grows no more
+            # Only the last part grows, so the size of the part before it is final.
             self._starts.append(self._starts[-1] + os.fstat(self._files[-2].fileno()).st_size)
             self._next = number + 1
             return True
@@ -206,7 +206,7 @@ class _Joined(io.RawIOBase):
 
 
 def is_locked(path: Path) -> bool | None:
-    """Whether a running process writes to a file; ``None`` if the file system cannot tell."""
+    """Whether a running process writes to a file; ``None`` if the file system has no locks."""
     try:
         with open(path, "rb", opener=_open_no_link) as file:
             return not is_alone(file.fileno())
@@ -218,10 +218,10 @@ def is_locked(path: Path) -> bool | None:
 
 
 def make_private(folder: Path) -> None:
-    """Creates a folder and its parents, each new one for its owner only, whatever the umask; the last one always so.
+    """Creates a folder and its parents. Each new folder, and ``folder`` itself, is for its owner only.
 
     Raises:
-        OSError: it cannot be created, or belongs to another user.
+        OSError: the folder cannot be created, or belongs to another user.
     """
     make_folders(folder)
     status = folder.stat()
@@ -232,10 +232,10 @@ def make_private(folder: Path) -> None:
 
 
 def open_private(path: Path, *, replace: bool) -> int:
-    """Opens a file for writing, for its owner only, whatever the umask. A symbolic link is not followed.
+    """Opens a file for writing, for its owner only, regardless of the umask. A symbolic link is not followed.
 
     Raises:
-        RecordingError: it cannot be opened, exists and must not be replaced, or is being written.
+        RecordingError: the file cannot be opened, exists and must not be replaced, or another process writes to it.
     """
     try:
         file = _open(path, 0 if replace else os.O_EXCL)
@@ -244,12 +244,10 @@ def open_private(path: Path, *, replace: bool) -> int:
     if not _is_regular(file):
         return file
     with suppress(OSError):  # some file systems have no locks
-        # Alone first, and only then emptied: the file may be the recording that another mcp-tui is writing. The lock says
-        # that this one is being written, and goes with the process however it ends.
+        # The lock comes before the truncation, because another mcp-tui may be writing the file. The lock shows that this
+        # process writes the file, and is released even if the process is killed.
         if not replace:
-            fcntl.flock(
-                file, fcntl.LOCK_EX
-            )  # who looks whether it is being written has the lock for a moment
+            fcntl.flock(file, fcntl.LOCK_EX)  # `is_locked` in another process takes the lock for a moment
         elif not is_alone(file):
             os.close(file)
             raise RecordingError(f"Cannot write {path}: another mcp-tui is writing to it.")
@@ -259,12 +257,12 @@ def open_private(path: Path, *, replace: bool) -> int:
 
 
 def open_numbered(path: Path) -> tuple[int, Path]:
-    """Opens the first of ``NAME``, ``NAME-2``, ``NAME-3``, and so on that is missing or empty, as :func:`open_private` does.
+    """Opens the first of ``NAME``, ``NAME-2``, ``NAME-3``, and so on that is missing or empty; see :func:`open_private`.
 
-    Returns its descriptor and its path. What another process writes is never opened, and what one wrote never changed.
+    Returns the descriptor and the path. A file that another process writes is skipped, and no content is ever overwritten.
 
     Raises:
-        RecordingError: none can be opened.
+        RecordingError: no file can be opened.
     """
     for number in count(1):
         each = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
@@ -278,7 +276,7 @@ def open_numbered(path: Path) -> tuple[int, Path]:
 
 
 def _open_unused(path: Path) -> int | None:
-    """Opens a file that is missing or empty; ``None`` if it is not, or another process writes it."""
+    """Opens a file that is missing or empty; returns ``None`` if it has content, or another process writes to it."""
     try:
         file, made = _open(path, os.O_EXCL), True
     except FileExistsError:
@@ -292,7 +290,7 @@ def _open_unused(path: Path) -> int | None:
         alone = is_alone(file)
     except OSError:  # some file systems have no locks
         alone = made
-    # Another process that has just created it may have the lock first, and may have written and left since the look above.
+    # Another process may have created the file, and may have written to it and ended since the check above.
     if alone and not os.fstat(file).st_size:
         return file
     os.close(file)
@@ -300,16 +298,16 @@ def _open_unused(path: Path) -> int | None:
 
 
 def _open(path: Path, flags: int) -> int:
-    """Opens a regular file, or a device, for writing at its end, and creates it.
+    """Opens a regular file or a device for appending; creates the file if it is missing.
 
     Raises:
-        OSError: it cannot be opened, or is a symbolic link or a pipe.
+        OSError: the file cannot be opened, or is a symbolic link or a pipe.
     """
-    # A name in a folder that others can write to may be a link to a file of ours, or a pipe that nobody reads.
+    # In a folder that others can write to, the name may be a link to another file of the user, or a pipe without a reader.
     flags |= os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     file = os.open(path, flags, 0o600)
     if _is_regular(file):
-        # The mode of a file that was there before is not that of open().
+        # open() sets the mode only for a new file.
         with suppress(OSError):  # some file systems have no modes
             os.fchmod(file, 0o600)
     elif not stat.S_ISCHR(os.fstat(file).st_mode):
@@ -332,14 +330,14 @@ def _unwritable(path: Path, error: OSError) -> RecordingError:
 
 
 def journal_folder() -> Path:
-    """The folder of the journals: ``journal`` in the state folder."""
+    """Returns the folder of the journals: ``journal`` in the state folder."""
     return state_folder() / "journal"
 
 
 def new_journal_path(server_name: str) -> Path:
     """Returns the path of a new journal, ``journal/2026-11-21T031500-everything-4711.jsonl`` in the state folder.
 
-    Creates the folder, readable by its owner only.
+    The folder is created for its owner only.
 
     Raises:
         RecordingError: the folder cannot be created, or belongs to another user.
@@ -363,12 +361,12 @@ def _plain(server_name: str) -> str:
 
 
 def server_in(name: str) -> str:
-    """Returns the name of the server in that of a journal."""
+    """Returns the name of the server in the name of a journal."""
     return name[len("2026-11-21T031500-") :].rpartition("-")[0]
 
 
 def renamed_journal(path: Path, server_name: str) -> Path | None:
-    """Returns the path of a journal under the name of another server; ``None`` if it has none, or the path is taken."""
+    """Returns the path of a journal with another name of the server; ``None`` if the path exists or cannot be made."""
     found = _NAME_PARTS.fullmatch(path.stem)
     if found is None or not _plain(server_name):
         return None
@@ -391,16 +389,16 @@ class Journal(NamedTuple):
 
     @classmethod
     def at(cls, path: Path) -> Journal:
-        """Returns the recording at a path, with that as its name.
+        """Returns the recording at a path, with the path as its name.
 
         Raises:
-            OSError: it does not exist.
+            OSError: the file does not exist.
         """
         return cls.of(str(path), [(each, each.stat()) for each in parts_of(path)])
 
     @classmethod
     def of(cls, name: str, parts: Sequence[tuple[Path, os.stat_result]]) -> Journal:
-        """Returns a journal, given its files in order and the status of each."""
+        """Returns a journal; ``parts`` has its files in order, each with its status."""
         return cls(
             name=name,
             paths=tuple(path for path, _ in parts),
@@ -411,20 +409,20 @@ class Journal(NamedTuple):
 
     @property
     def next_path(self) -> Path:
-        """The path of the part that it will go on in."""
+        """The path of the part that will be created next."""
         match = _JOURNAL_NAME.fullmatch(self.paths[-1].name)
         return part_path(self.paths[0], int((match and match[2]) or 1) + 1)
 
     @property
     def purpose(self) -> str:
-        """The purpose in its header (:class:`~mcp_tui.journal.records.Header`); empty if that cannot be read."""
+        """The purpose in the header (:class:`~mcp_tui.journal.records.Header`); empty if the header cannot be read."""
         return as_text(read_header(self.paths[0]).get("purpose"))
 
 
 def journals(folder: Path) -> list[Journal]:
-    """Returns the journals in a folder, sorted by name, which is oldest first; empty if the folder does not exist.
+    """Returns the journals in a folder, sorted by name, which means the oldest first; none if the folder does not exist.
 
-    Files with another name, files that are not regular, and files of another user are ignored.
+    Files with another form of name, irregular files, and files of another user are ignored.
 
     Raises:
         RecordingError: the folder cannot be read, or belongs to another user.
@@ -440,7 +438,7 @@ def journals(folder: Path) -> list[Journal]:
         raise RecordingError(f"Cannot read the journal folder {folder}: {why(error)}.") from None
     for entry in entries:
         match = _JOURNAL_NAME.fullmatch(entry.name)
-        # People keep other files here, too. Only what has exactly our form of a name is ever listed, and so deleted.
+        # Users may put other files here. Only files with exactly this form of name are listed, so only these are deleted.
         if match is None:
             continue
         with suppress(OSError):

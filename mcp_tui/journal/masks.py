@@ -1,4 +1,4 @@
-"""Secrets in what the user gives for a server, such as a command line: found, and masked where it is shown again."""
+"""Finds and masks secrets in command lines, variables, headers, and URLs that the user gave for a server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECRET_VALUE: Final = late(rf"{_AUTH_SCHEME}(.+)", re.IGNORECASE | re.DOTALL)
 _NAMED_VALUE: Final = late(
     rf"-{{0,2}}([A-Za-z_][\w.\-]*)(?:=|:(?!//)[ \t]*){_AUTH_SCHEME}(?!\Z)".encode(), re.IGNORECASE
 )
-"""The beginning of ``NAME=VALUE``, ``--name=value``, or ``Name: value``, up to the value."""
+"""The start of ``NAME=VALUE``, ``--name=value``, or ``Name: value``, up to the value."""
 _OPTION: Final = late(r"--?([A-Za-z][\w\-]*)")
 _COOKIE: Final = late(r"=([^;]+)")
 _AFTER_SCHEME: Final = late(rb"://\S*")
@@ -29,13 +29,13 @@ _RANDOM: Final = late(
 )
 """A part of a URL that looks random: long, with letters and digits."""
 _MIXED: Final = late(r"(?<!\S)(?=\S*[0-9])(?=\S*[A-Za-z])\S{8}")
-"""A value that may be random, if its name suggests a secret."""
+"""A value that may be random. It counts as a secret only if its name suggests one."""
 _SEARCHED_LEVELS: Final = 32
-"""Levels of a message that are searched."""
+"""The most levels of a message that are searched."""
 
 
 HIDDEN_CHARACTERS: Final = 8
-"""Characters from which on a given value is hidden everywhere; in its own field any value is."""
+"""The least characters of a given value that is hidden everywhere. In its own field, a value of any length is hidden."""
 
 _HARMLESS: Final = late(
     r"[-+.\d:]*|true|false|yes|no|on|off|none|null|trace|debug|info|notice|warn(?:ing)?|error|critical|fatal|silent|verbose"
@@ -43,7 +43,10 @@ _HARMLESS: Final = late(
     r"|[a-z]+/[a-z0-9.+*\-]+(?:[,;][ \w./*=\-]*)*|\w+://[^\s?#]*",
     re.IGNORECASE,
 )
-"""Numbers, switches, log levels, locales, media types, and URLs, in which secret parts are found separately."""
+"""Values that are not secret: numbers, switches, log levels, locales, media types, and URLs.
+
+Secret parts of URLs are found separately.
+"""
 
 
 def is_harmless(value: str) -> bool:
@@ -52,7 +55,7 @@ def is_harmless(value: str) -> bool:
 
 
 def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Masks the values of headers, unless they are clearly not secret; a scheme (``Bearer``) is kept."""
+    """Masks the values of headers that may be secret; a scheme such as ``Bearer`` stays."""
     masked: dict[str, str] = {}
     for name, value in headers.items():
         secret = _SECRET_VALUE.fullmatch(value) if is_secret_name(name) else None
@@ -61,12 +64,12 @@ def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def mask_given(name: str, value: str) -> str:
-    """Masks a value that the user gave for a server, for its own field, unless it is clearly not secret."""
+    """Masks a value that the user gave for a server, unless it is clearly not secret; URLs keep their other parts."""
     return mask_url(value) if is_harmless(value) and not is_secret_name(name) else MASK
 
 
 def mask_command(argv: Iterable[str]) -> list[str]:
-    """Masks the secrets in a command line: of options, assignments, headers, URLs, and JSON."""
+    """Masks the secrets in a command line, in options, assignments, headers, URLs, and JSON."""
     return [MASK if secret else mask_url(word) for word, secret in _in_command(argv)]
 
 
@@ -77,9 +80,9 @@ def mask_url(url: str) -> str:
 
 
 def known_secrets(target: HttpTarget | StdioTarget) -> set[str]:
-    """Returns the secrets that are given to a server, for a :class:`~mcp_tui.journal.redaction.Redactor`.
+    """Returns the secrets given to a server, for a :class:`~mcp_tui.journal.redaction.Redactor`.
 
-    Of the environment these are the variables given for the server (``-e``), not those of mcp-tui.
+    Only variables given for the server (``-e``) are searched, not the environment of mcp-tui.
     """
     found: set[str] = set()
     if isinstance(target, HttpTarget):
@@ -100,15 +103,15 @@ def known_secrets(target: HttpTarget | StdioTarget) -> set[str]:
 
 
 def secrets_in(value: Json) -> set[str]:
-    """Returns the secrets in a message to the server, so that they are recognised where the server repeats them.
+    """Returns the secrets in a message to the server, so that they are also found where the server repeats them.
 
-    A value under the name of a secret is one if the name means a password, or the value looks random.
+    A value with the name of a secret counts if the name means a password, or if the value looks random.
     """
     return _with_lines(_within(value, "", _SEARCHED_LEVELS))
 
 
 def _within(value: Json, name: str, depth: int) -> Iterator[str]:
-    """Yields the secrets in a value, also in JSON in a string. ``name`` is that of a secret, or empty."""
+    """Yields the secrets in a value, also in JSON within a string. ``name`` is the name of a secret, or empty."""
     match value:
         case dict() if depth:
             members = as_object(value)
@@ -139,7 +142,7 @@ def _within(value: Json, name: str, depth: int) -> Iterator[str]:
 
 
 def _with_lines(secrets: Iterable[str]) -> set[str]:
-    """Returns secrets and the lines of multi-line ones, such as a key in PEM, because stderr is read line by line."""
+    """Returns secrets and also their lines, for example of a key in PEM, because stderr is redacted line by line."""
     found: set[str] = set()
     for secret in secrets:
         found.add(secret)
@@ -150,7 +153,7 @@ def _with_lines(secrets: Iterable[str]) -> set[str]:
 
 
 def _in_command(argv: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Yields each word of a command line, and whether it is the value of a secret option."""
+    """Yields each word of a command line, and whether the word is the value of a secret option."""
     awaited = False
     for word in argv:
         option = _OPTION.fullmatch(word)
@@ -159,7 +162,7 @@ def _in_command(argv: Iterable[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _in_text(text: str) -> Iterator[str]:
-    """Yields the secrets in one word of a command line, or in one value."""
+    """Yields the secrets in a word of a command line, or in a value."""
     raw = text.encode("utf-8", "surrogatepass")
     return (raw[span.start : span.end].decode("utf-8", "surrogatepass") for span in _spans(raw))
 
@@ -180,13 +183,13 @@ def _untagged() -> Redactor:
 
 
 def _inside(name: str, secret: str) -> Iterator[str]:
-    """Yields the secrets within that of a header: each cookie, and the password of basic authorization."""
+    """Yields the secrets within the value of a header: each cookie, and the password of basic authorization."""
     if "cookie" in name.lower():
         yield from (match[1].strip() for match in _COOKIE.finditer(secret))
     elif "authorization" in name.lower():
         try:
             user, colon, password = base64.b64decode(secret, validate=True).decode().partition(":")
-        except ValueError:  # not Base64, not ASCII, or not UTF-8 within
+        except ValueError:  # not Base64, or the content is not UTF-8
             return
         if user and colon:
             yield password

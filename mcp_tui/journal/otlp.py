@@ -1,7 +1,7 @@
-"""Sending the spans of a session to a collector, by the official OpenTelemetry SDK (extra ``otlp``).
+"""Sends the spans of a session to a collector, by the official OpenTelemetry SDK (extra ``otlp``).
 
-The SDK sends from a thread of its own and drops spans rather than wait, so the session never waits for a collector.
-Its environment variables hold: resource, sampler, limits, batches, headers, certificates, compression, and time limit.
+The SDK sends in a separate thread, and drops spans if its queue is full. So the session never waits for a collector. The
+SDK's environment variables apply: resource, sampler, limits, batches, headers, certificates, compression, and timeout.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.writer import Record
 
 QUEUED_SPANS: Final = 16_384
-"""Spans that may wait to be sent, unless ``OTEL_BSP_MAX_QUEUE_SIZE`` says so."""
+"""The most spans that may wait to be sent, unless ``OTEL_BSP_MAX_QUEUE_SIZE`` is set."""
 
 CLOSE_SECONDS: Final = 0.5
-"""Seconds that the last spans may take to be sent."""
+"""The most seconds to wait until the last spans are sent."""
 
 RECORDS_IN_A_TURN: Final = 250
-"""Records after which the event loop gets its turn."""
+"""The number of records after which other work may run."""
 
 _SPAN_KINDS: Final = {"client": SpanKind.CLIENT, "server": SpanKind.SERVER, "internal": SpanKind.INTERNAL}
 _PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 
 
 class SpanSender:
-    """Sends the spans of the session that ``header`` begins to ``url``, which is that of the collector, or of its traces.
+    """Sends the spans of a session to ``url``, the URL of a collector or of its traces.
 
-    ``news`` are sentences for the user: that spans do not arrive, and why.
+    ``news`` has sentences for the user about spans that do not arrive.
 
     Raises:
-        ValueError: a variable of the SDK has an impossible value.
+        ValueError: an environment variable of the SDK has an invalid value.
     """
 
     def __init__(self, url: str, header: Header, redactor: Redactor) -> None:
@@ -66,7 +66,7 @@ class SpanSender:
         self._shown = mask_url(url)
         self._spans = spans.SpanMaker(header, late_seconds=spans.LATE_SECONDS, redact=redactor.text)
         self._ids = _GivenIds()
-        # what the SDK logs would be written over the screen
+        # Without a handler, the log of the SDK would be written to the terminal.
         log = logging.getLogger("opentelemetry")
         log.handlers[:], log.propagate = [logging.NullHandler()], False
         resource = Resource.create(spans.resource_of(header)).merge(OTELResourceDetector().detect())
@@ -87,21 +87,21 @@ class SpanSender:
                 self.news.append(f"{name}={protocol} is not supported: spans are sent by http/protobuf")
 
     def write(self, wanted: Iterable[Record]) -> Iterator[None]:
-        """Takes in records, in order."""
+        """Sends the spans that the records complete; yields from time to time."""
         for number, record in enumerate(wanted, 1):
             self._send(self._spans.take(record))
             if number % RECORDS_IN_A_TURN == 0:
                 yield
 
     def close(self) -> None:
-        """Sends the last spans, and waits for that at most :data:`CLOSE_SECONDS`."""
+        """Sends the last spans; waits for at most :data:`CLOSE_SECONDS`."""
         self._send(self._spans.rest())
         self._session.over.clear()
         self._closing = True
-        # a thread, because the SDK waits for half a minute
+        # In a thread, because the SDK may wait for half a minute.
         threading.Thread(target=self._shut, daemon=True).start()
         in_time = self._session.over.wait(CLOSE_SECONDS)
-        self._exporter.shutdown()  # the second time does nothing; the first ends the wait between two attempts
+        self._exporter.shutdown()  # ends the wait between two attempts; a second call has no effect
         lost = self._made - self._exporter.sent
         if lost:
             why = self._session.why or (
@@ -114,7 +114,7 @@ class SpanSender:
         self._session.over.set()
 
     def _failed(self) -> None:
-        if not self._closing:  # else the count at the end says it
+        if not self._closing:  # close() reports the number of lost spans
             why = self._session.why or "they could not be encoded"
             self.news.append(f"spans do not reach {self._shown}: {why}")
 
@@ -145,7 +145,7 @@ class SpanSender:
 
 
 class _GivenIds(IdGenerator):
-    """Gives the next span the ids that were made for it, which are the same whenever the session is read."""
+    """Returns the ids in ``given`` for the next span, so that ids are the same each time a session is exported."""
 
     given = spans.SpanContext("1", "1")
 
@@ -157,9 +157,9 @@ class _GivenIds(IdGenerator):
 
 
 class _Session(requests.Session):
-    """Keeps why the last request failed, in a few words. A redirect is not followed, and is a failure.
+    """An HTTP session that stores the reason of the last failure in ``why``. A redirect is a failure.
 
-    ``over`` is set when all is sent, or cannot be for now: the SDK repeats a lost connection once, and then pauses.
+    ``over`` is set when all spans are sent, or after two failed connections, because the SDK retries once and then pauses.
     """
 
     def __init__(self) -> None:
@@ -173,10 +173,10 @@ class _Session(requests.Session):
         try:
             response = super().send(request, **{**settings, "allow_redirects": False})
         except (OSError, ValueError) as error:
-            from mcp_tui.transport.http_errors import cause  # with httpx, which takes time to load
+            from mcp_tui.transport.http_errors import cause  # imports httpx, which takes time to load
 
             text = "no answer in time" if isinstance(error, requests.Timeout) else cause(error)
-            self.why = text.partition(". ")[0]  # without advice about a server
+            self.why = text.partition(". ")[0]  # without the advice, which is about MCP servers
             if self._lost:
                 self.over.set()
             self._lost = True
@@ -185,13 +185,13 @@ class _Session(requests.Session):
         if response.status_code >= 300:
             self.why = f"HTTP {response.status_code} {response.reason}".strip()
             self.over.set()
-        if 300 <= response.status_code < 400:  # which the SDK takes for a success
+        if 300 <= response.status_code < 400:  # the SDK would count it as a success
             raise requests.RequestException(self.why)
         return response
 
 
 class _Counting(SpanExporter):
-    """Counts the spans that were sent, and reports the first failure, and the first after a success."""
+    """An exporter that counts the spans sent, and calls ``failed`` for a failure that follows no other failure."""
 
     def __init__(self, exporter: SpanExporter, failed: Callable[[], None]) -> None:
         self.sent = 0
@@ -200,7 +200,7 @@ class _Counting(SpanExporter):
         self._fails = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Sends spans; returns whether that succeeded."""
+        """Sends spans; returns the result."""
         result = self._exporter.export(spans)
         if result is SpanExportResult.SUCCESS:
             self.sent += len(spans)
@@ -210,12 +210,12 @@ class _Counting(SpanExporter):
         return result
 
     def shutdown(self) -> None:
-        """Ends the sending, also of what is tried again."""
+        """Stops sending, including retries."""
         self._exporter.shutdown()
 
 
 def _traces(url: str) -> str:
-    """Returns the URL of a collector's traces."""
+    """Returns the URL for traces of a collector."""
     parts = urlsplit(url)
     path = parts.path.rstrip("/")
     return urlunsplit(parts._replace(path=path if path.endswith("/v1/traces") else f"{path}/v1/traces"))

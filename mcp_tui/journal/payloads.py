@@ -1,4 +1,4 @@
-"""The texts of whole messages, as filters search them."""
+"""The texts of whole messages, which filters search."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mcp_tui.protocol.server_requests import ServerRequest
 
 
 class SearchedMessages:
-    """The messages of requests, progress, rounds, and late answers included.
+    """The texts of the messages of requests, including progress, rounds, and late answers.
 
-    ``payload`` returns the bytes of a message by its number. ``redacted`` becomes true when a message was searched from
-    which secrets had been removed, ``missing`` when one was not there.
+    ``payload`` returns the bytes of a message by its number. ``redacted`` becomes true when a redacted message was searched,
+    ``missing`` when a message was not available.
     """
 
     def __init__(self, payload: Callable[[int], bytes | None]) -> None:
@@ -26,7 +26,7 @@ class SearchedMessages:
         self._messages = lru_cache(4)(self._read)
 
     def __call__(self, kind: str, row: Request | ServerRequest) -> Iterator[str]:
-        """Yields the texts of a kind: ``args`` and ``result`` as JSON, ``text`` each string in the result."""
+        """Yields the texts of a kind: ``args`` and ``result`` as JSON, or ``text``, which is each string in the result."""
         if isinstance(row, ServerRequest):
             numbers = row.seq, row.response_seq
         else:
@@ -39,7 +39,7 @@ class SearchedMessages:
                 yield from (args if kind == "args" else result)[:1]
 
     def _read(self, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Returns the JSON of what a message asks and of what it answers, each followed by the strings in it."""
+        """Returns the texts of the arguments and of the result in a message: the JSON, followed by all strings in it."""
         raw = self._payload(number)
         if raw is None:
             self.missing = True

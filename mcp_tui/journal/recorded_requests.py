@@ -1,4 +1,4 @@
-"""The requests of a recording at one position. Each is folded from its own events when it is looked at."""
+"""The requests of a recording at one position. A request is built from its events when it is read."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from mcp_tui.protocol.server_requests import ServerRequest, ServerRequests
 from mcp_tui.protocol.transitions import IllegalTransition, counts
 
 CACHED: Final = 1024
-"""Requests whose folded rows are cached."""
+"""The number of rows that are cached."""
 
 NEAR: Final = 1000
-"""Events between two positions up to which the changed rows are listed."""
+"""The most events between two positions for which the changed rows are listed."""
 
 
 class RecordedRequests:
-    """The requests of a recording at one position, with the interface of Requests that views need.
+    """The requests of a recording at one position, with the interface of ``Requests`` that views need.
 
-    ``position`` is the number of events that have happened; ``over`` means that no more will come. ``internal`` also lists
-    requests that are called later, ``logged_at`` log messages that come later.
+    ``position`` is the number of events that have happened. ``over`` means that the session has ended at this position.
+    ``internal`` and ``logged_at`` also include requests and log messages after the position.
     """
 
     sortable = CACHED
@@ -47,7 +47,7 @@ class RecordedRequests:
         self.order: Final = RecordedRows(self)
         self.internal: Final = recording.table.requests.internal
         self.logged_at: Final = recording.table.logged_at
-        self._folded: OrderedDict[int, tuple[Request, int]] = OrderedDict()  # rows, and their last events
+        self._folded: OrderedDict[int, tuple[Request, int]] = OrderedDict()  # rows, with their last events
         self._cancelled = array("I")
         self.server_requests = ServerRequests(
             recording.table.server_requests, lambda: self.position, self._server_request
@@ -56,16 +56,16 @@ class RecordedRequests:
 
     @classmethod
     def whole(cls, recording: Recording) -> RecordedRequests:
-        """Returns the requests at the end of a recording that was read."""
+        """Returns the requests at the end of a recording that was read completely."""
         requests = cls(recording)
         requests.seek(len(recording.table))
         return requests
 
     def seek(self, position: int) -> bool:
-        """Moves to a position; returns false if nothing changes."""
+        """Moves to a position; returns whether anything changed."""
         recording = self.recording
         position = max(0, min(len(recording.table), position))
-        # The end of the file is that of the session only if nobody writes it: else a cancel is still watched.
+        # The session has only ended if no process writes to the file; otherwise a cancel is still watched.
         over = 0 < position == len(recording.table) and not recording.is_locked()
         over = over and not recording.grown()
         if (position, over) == (self.position, self.over):
@@ -75,37 +75,37 @@ class RecordedRequests:
 
     @property
     def version(self) -> int:
-        """The position, and whether it is over, in one number: nothing else changes a row."""
+        """A number made of ``position`` and ``over``, on which rows depend."""
         return 2 * self.position + self.over
 
     def get(self, id: RequestId) -> Request | None:
-        """Returns the row of an id, compared by type and value, if it was called by now."""
+        """Returns the row of an id, compared by type and value; ``None`` if it was not called before the position."""
         place = self.place(id)
         return None if place is None or place >= len(self.order) else self.row(place)
 
     def written(self, id: str) -> Request | None:
-        """Returns the row of an id that a person has written: of a number if it reads so, or else of the text."""
+        """Returns the row of an id that the user typed: the id as a number if possible, else as a text."""
         number = int(id) if re.fullmatch("0|-?[1-9][0-9]{0,30}", id) else id
         return self.get(number) or self.get(id)
 
     def place(self, id: RequestId) -> int | None:
-        """Returns the index in :attr:`order` that the row of an id has, or will have."""
+        """Returns the index of the row of an id in :attr:`order`, even if it is called later; ``None`` for an unknown id."""
         return self.recording.table.known.get(written_id(id))
 
     def parent(self, place: int) -> int | None:
-        """Returns the place of the request for which an internal one was called."""
+        """Returns the place of the parent of an internal request; ``None`` without one."""
         event = self.recording.event(self.recording.table.first[place])
         parent = event.parent if isinstance(event, ev.Called) else None
         return None if parent is None else self.place(parent)
 
     def changed_since(self, version: int) -> set[int] | None:
-        """Returns the places of rows that may have changed since a version; ``None`` if it is too far away."""
+        """Returns the places of rows that may have changed since a version; ``None`` means all rows."""
         table, (before, over) = self.recording.table, divmod(version, 2)
         low, high = sorted((before, self.position))
         if low < 0 or high - low > NEAR:
             return None
         places = {*table.rows[low:high]}
-        if over != self.over:  # after the end no cancel is watched
+        if over != self.over:  # the end of the session ends the watching of cancels
             places.update(
                 place
                 for place in map(table.rows.__getitem__, table.cancels)
@@ -115,7 +115,7 @@ class RecordedRequests:
 
     @property
     def cancelled(self) -> Sequence[int]:
-        """The places of the requests cancelled by now, in the order of the cancels, without the client's own."""
+        """The places of the requests cancelled before the position, in order of the cancels; without internal requests."""
         table, known = self.recording.table, self._cancelled
         count = bisect_left(table.cancels, self.position)
         del known[count:]
@@ -124,18 +124,18 @@ class RecordedRequests:
 
     @property
     def cancel_events(self) -> Sequence[int]:
-        """The events that are the cancels of :attr:`cancelled`, in their order."""
+        """The numbers of the cancel events of :attr:`cancelled`, in the same order."""
         table = self.recording.table
         return table.cancels[: bisect_left(table.cancels, self.position)]
 
     @property
     def violation_events(self) -> Sequence[int]:
-        """The events in which the client behind a tap broke a rule, or a call was repeated, by now."""
+        """The numbers of the violations and repeats by the client behind a tap, before the position."""
         table = self.recording.table
         return table.violations[: bisect_left(table.violations, self.position)]
 
     def violation(self, event: int) -> ClientViolation:
-        """Returns the broken rule, or the repeat, of an event."""
+        """Returns the violation or repeat in an event."""
         found = self.recording.event(event)
         if isinstance(found, ev.Repeat):
             return self._repeat(found)
@@ -174,11 +174,11 @@ class RecordedRequests:
         )
 
     def is_over(self, place: int) -> bool:
-        """Whether a request had ended by now."""
+        """Whether a request ended before the position."""
         return self.recording.table.requests.over[place] < self.position
 
     def counts(self) -> tuple[int, int, int]:
-        """Returns the requests in flight, with cancel requested, and answered late, without the client's subscriptions."""
+        """Returns the numbers of requests in flight, cancelling, and answered late; without subscriptions."""
         table, until = self.recording.table, self.position
         listening = sum(self.row(each).open for each in table.requests.listening if table.first[each] < until)
         in_flight, requested, late = counts(lambda effect: table.effects.count(effect, 0, until), listening)
@@ -187,24 +187,24 @@ class RecordedRequests:
     # -- rows ------------------------------------------------------------------------------------------------
 
     def row(self, place: int) -> Request:
-        """Returns the request at a place. One that is called later is returned as it was called."""
+        """Returns the request at a place. A request that is called after the position is returned as it is called."""
         row, last = self._folded.pop(place, (None, NONE))
-        # A row is folded forward only: an event cannot be taken back. Behind the kept place it begins anew.
+        # Events can be added to a row, but not undone. For an earlier position, the row is built again from its first event.
         if row is None or last >= self.position:
             last = self.recording.table.first[place]
             event = self.recording.event(last)
             if not isinstance(event, ev.Called):
-                # its record is damaged, and with it the id that its other events are about
+                # The record of the call is damaged, and so is the id of its other events.
                 return called(ev.Called(at=self.recording.header.mono, id=place, method="?"))
             row = called(event)
         self._folded[place] = row, self._continue(row, last)
         if len(self._folded) > CACHED:
             self._folded.popitem(last=False)
-        left = self.over and row.state is State.CANCEL_REQUESTED  # reading the end of the file takes time
+        left = self.over and row.state is State.CANCEL_REQUESTED  # checked here, because at() reads the file
         return left_at_end(row, self.recording.at(self.position)) if left else row
 
     def _server_request(self, number: int) -> ServerRequest:
-        """Returns a request of the server's, folded from its two events."""
+        """Returns a request from the server, built from its two events."""
         over = self.recording.table.server_requests.over[number]
         return self._ended(number, over if over < self.position else NONE)
 
@@ -218,29 +218,29 @@ class RecordedRequests:
         return row
 
     def _continue(self, row: Request, last: int) -> int:
-        """Folds the events of a row after the one with the number ``last``; returns the number of the last one by now."""
+        """Applies the events of a row after the number ``last`` and before the position; returns the last one's number."""
         table, numbers = self.recording.table, array("I")
         number = table.after[last]
         while number < self.position:
             numbers.append(number)
             last = number
             number = table.after[number]
-        # Runs of the same event, such as ten thousand of progress, are folded at once, without reading each record.
+        # Runs of the same event, such as ten thousand progress events, are applied together, without reading each record.
         for (code, effect), run in groupby(numbers, lambda each: (table.kinds[each], table.effects[each])):
             evolve_run(row, code, effect, array("I", run), self._apply)
         return last
 
     def _apply(self, row: Request, number: int) -> None:
-        """Folds an event, unless its record is damaged."""
+        """Applies an event, unless its record is damaged."""
         event = self.recording.event(number)
         if isinstance(event, ev.RequestEvent):
-            # A damaged record before it may be the one that this event followed.
+            # If a record before this one is damaged, the state may not permit this event.
             with suppress(IllegalTransition):
                 evolve(row, event)
 
 
 def left_at_end(row: Request, at: float) -> Request:
-    """Returns a row as it is at the end of a finished recording, after which no cancel is watched."""
+    """Returns a row as it is after the end of a recording, where no cancel is watched any more."""
     if row.state is not State.CANCEL_REQUESTED:
         return row
     left = copy(row)
@@ -250,7 +250,7 @@ def left_at_end(row: Request, at: float) -> Request:
 
 
 class RecordedRows:
-    """The requests called by now, oldest first."""
+    """The requests called before the position, oldest first."""
 
     def __init__(self, requests: RecordedRequests) -> None:
         self._requests = requests

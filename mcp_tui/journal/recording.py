@@ -1,8 +1,8 @@
-"""The reader of recordings. It keeps offsets and columns in memory and reads a record when it is looked at.
+"""The reader of recordings. It keeps offsets and columns in memory, and reads a record only when it is needed.
 
-A file up to :data:`STRICT_BYTES` bytes is parsed record by record when it is opened. Of a longer one only the beginnings and
-ends of its lines are looked at, so that a million frames open in two or three seconds; a record that is damaged in between
-is found when it is needed.
+When a file of up to :data:`STRICT_BYTES` bytes is opened, every record is parsed. In a longer file, only the start and
+end of each line are checked, so that a million frames open in two or three seconds. Damage inside a record of such a file
+is only found when the record is read.
 """
 
 from __future__ import annotations
@@ -25,23 +25,28 @@ from mcp_tui.protocol.events import Connected, Event, RequestId
 from mcp_tui.protocol.messages import Json, as_text, number
 
 STRICT_BYTES: Final = 16 * 1024 * 1024
-"""Bytes up to which every record of a recording is parsed when it is opened."""
+"""The most bytes of a recording whose records are all parsed when it is opened."""
 
 READ_BYTES: Final = 256 * 1024
-"""Bytes read at a time: their lines fit into the caches of a processor."""
+"""The bytes read at a time, which fit into the caches of a processor."""
 
 _BACK: Final = 100
-"""Events before a damaged one that are searched for a time."""
+"""The most events before a damaged one that are searched for a time."""
 
 
 class Recording:
     """An open recording. Only its header is known until :meth:`scan` is exhausted; :meth:`read` does both.
 
-    ``skipped`` counts lines that are not records, ``unknown`` records of a newer version, ``lost`` records that the writer
-    could not write. ``end`` is the number of bytes read. ``torn`` is true if the file ends within a line: it is still being
-    written, or its writer was stopped. ``removed`` says which messages are missing because the journal was too long; it is
-    empty for a whole one. ``strict`` has every record parsed, whatever the length of the file; ``last`` is the number of the
-    last part that is read, and ``file`` is read in place of that at the path.
+    ``skipped`` counts lines that are not records, ``unknown`` records of a newer version, and ``lost`` records that the
+    writer could not write. ``end`` is the number of bytes read. ``torn`` is true if the file ends within a line, because
+    it is still being written, or its writer was killed. ``removed`` is a sentence about messages that were removed
+    because the journal was too long; empty for a complete one.
+
+    Args:
+        path: the path of the first part.
+        strict: whether to parse every record; by default this depends on the length of the file.
+        last: the number of the last part to read; by default all parts are read.
+        file: an open file to read instead of that at ``path``.
 
     Raises:
         RecordingError: the file cannot be opened, is not a recording, or has another version of the format.
@@ -71,7 +76,7 @@ class Recording:
         try:
             self._file = file or open_parts(self.path, last)
             weakref.finalize(self, self._file.close)
-            # Looked at before a whole line is read: what is no recording may be one line of many gigabytes.
+            # Checked before a whole line is read, because a file that is not a recording may have a line of many gigabytes.
             if b'"record":' not in (self._file.read(records.PEEK_BYTES) or b""):
                 raise records.RecordingError(f"{path} is not a recording of mcp-tui.")
             record = records.read_record(self.line(0))
@@ -84,10 +89,10 @@ class Recording:
 
     @classmethod
     def read(cls, path: Path | str, *, strict: bool | None = True) -> Recording:
-        """Opens a recording and reads it to its end.
+        """Opens a recording, and reads it to its end.
 
         Raises:
-            RecordingError: as for the class itself and :meth:`scan`.
+            RecordingError: as for the constructor and :meth:`scan`.
         """
         recording = cls(path, strict=strict)
         for _ in recording.scan():
@@ -96,7 +101,7 @@ class Recording:
 
     @property
     def damaged(self) -> int:
-        """The number of lines that are not records, a torn last one included."""
+        """The number of lines that are not records, including a torn last one."""
         return self.skipped + self.torn
 
     def close(self) -> None:
@@ -104,15 +109,15 @@ class Recording:
         self._file.close()
 
     def size(self) -> int:
-        """The bytes of the file, or of all its parts."""
+        """Returns the bytes of all parts of the file."""
         return self._file.seek(0, io.SEEK_END)
 
     def is_locked(self) -> bool:
-        """Whether a running process writes to it."""
+        """Whether a running process writes to the file."""
         return is_locked(parts_of(self.path)[-1]) is True
 
     def server_of(self, id: RequestId) -> str:
-        """Returns the name of the server of a request, if several have requests here; empty if not."""
+        """Returns the name of the server of a request; empty for a recording of only one server."""
         del id
         return ""
 
@@ -126,46 +131,46 @@ class Recording:
     # -- scan ------------------------------------------------------------------------------------------------
 
     def scan(self) -> Iterator[float]:
-        """Reads what was not read yet, chunk by chunk; yields the share of the file that is read.
+        """Reads the rest of the file in chunks; yields the share of the file that has been read.
 
-        Call it again to read what was appended later.
+        Call it again to read lines that were appended later.
 
         Raises:
-            RecordingError: the file cannot be read, or goes on in another version of the format.
+            RecordingError: the file cannot be read, or continues in another version of the format.
         """
         while True:
             try:
                 self._file.seek(self.end)
                 chunk = self._file.read(READ_BYTES) or b""
-                # To the end of the line, so that no record is taken in by halves.
+                # The chunk ends with a complete line.
                 chunk += self._file.readline()
             except (OSError, ValueError) as error:
                 said = records.why(error) if isinstance(error, OSError) else "it was closed"
                 raise records.RecordingError(f"Cannot read {self.path}: {said}.") from None
             self._read_to = max(self._read_to, self.end + len(chunk))
             last = chunk[chunk.rfind(b"\n") + 1 :]
-            # A last line without an end is whole if it can be read: the writer was killed just before the end.
+            # A last line without a line end is complete if it can be parsed: the writer was killed just before the line end.
             self.torn = bool(last) and records.read_record(last) is None
             if self.torn:
                 chunk = chunk[: -len(last)]
             if not chunk:
                 return
             for line in io.BytesIO(chunk):
-                # In a long file the beginning and the end of a line say enough. What does not look like that is parsed.
+                # In a long file the start and the end of a line are enough, unless the line has an unusual form.
                 if self.strict or not line.endswith(b"}\n") or not self._take_line(line, self.end):
                     self._take(line, self.end)
                 self.end += len(line)
             yield min(1.0, self.end / max(1, self.size()))
 
     def _take_line(self, line: bytes, offset: int) -> bool:
-        """Takes in a record by the beginning and the end of its line; returns false if it has to be parsed."""
+        """Adds a record by the start of its line; returns false if the line must be parsed."""
         try:
             record, name, _, id, _ = line.split(b",", 4)
             if record == b'{"record":"frame"':
                 self._seqs.append(int(name.removeprefix(b'"seq":')))
                 self._frames.append(offset)
                 return True
-            # An unknown name is a KeyError here, and leads to the parser, which counts it.
+            # An unknown name raises a KeyError, so that the parser counts the record.
             code = RECORD_CODES[name]
         except (KeyError, ValueError, OverflowError):
             return False
@@ -176,8 +181,8 @@ class Recording:
         return True
 
     def _take(self, line: bytes, offset: int) -> None:
-        """Parses a record and takes it in."""
-        if line == b"\n":  # the end of a line that was read before it had one
+        """Parses a line, and adds its record."""
+        if line == b"\n":  # the end of a line that was read before it was complete
             return
         record = records.read_record(line) or {}
         match record.get("record"):
@@ -221,7 +226,7 @@ class Recording:
     # -- read ------------------------------------------------------------------------------------------------
 
     def event(self, place: int) -> Event | None:
-        """Returns an event by its number; ``None`` if its record is damaged or the file is gone."""
+        """Returns an event by its number; ``None`` if its record is damaged or the file was closed."""
         record = self.record(place)
         try:
             return None if record is None else records.decode_event(record)
@@ -229,13 +234,13 @@ class Recording:
             return None
 
     def record(self, place: int) -> dict[str, Json] | None:
-        """Returns the record of an event by its number; ``None`` if it is damaged or the file is gone."""
+        """Returns the record of an event by its number; ``None`` if it is damaged or the file was closed."""
         return self._record(self.table.offsets[place])
 
     def at(self, position: int) -> float:
-        """Returns the time at which the first ``position`` events had happened; at the end, that of the last record.
+        """Returns the time of the last of the first ``position`` events; at the end, that of the last record.
 
-        A damaged record has the time of the one before it, so that time never goes back.
+        A damaged record has the time of the record before it, so that times never decrease.
         """
         offsets = list(reversed(self.table.offsets[max(0, position - _BACK) : position]))
         if position >= len(self.table) and self._frames:
@@ -250,7 +255,7 @@ class Recording:
         return self.at(len(self.table))
 
     def position_at(self, at: float) -> int:
-        """Returns the number of events that had happened at a time."""
+        """Returns the number of events that happened up to a time."""
         return bisect_right(range(1, len(self.table) + 1), at, key=self.at)
 
     def events(self) -> Iterator[Event]:
@@ -258,7 +263,7 @@ class Recording:
         return (event for event in map(self.event, range(len(self.table))) if event is not None)
 
     def connections(self) -> dict[int, Connected]:
-        """Returns every connection of the session, in order, by the number of its event."""
+        """Returns the connections of the session, in order, by the numbers of their events."""
         found = ((place, self.event(place)) for place in self.table.connection)
         return {place: event for place, event in found if isinstance(event, Connected)}
 
@@ -280,7 +285,7 @@ class Recording:
         return None if record is None else records.read_head(record)
 
     def find(self, seq: int) -> int | None:
-        """Returns the number of the frame with a sequence number."""
+        """Returns the number, from 0, of the frame with a sequence number; ``None`` if there is none."""
         seqs = self._seqs
         guess = bisect_left(seqs, seq)
         if guess < len(seqs) and seqs[guess] == seq:
@@ -314,8 +319,8 @@ class Recording:
         """Returns the line at an offset, or its first ``size`` bytes.
 
         Raises:
-            OSError: it cannot be read.
-            ValueError: the file was closed.
+            OSError: the file cannot be read.
+                ValueError: the file was closed.
         """
         self._file.seek(offset)
         return self._file.readline(size)
@@ -327,7 +332,7 @@ class Recording:
     # -- search ----------------------------------------------------------------------------------------------
 
     def next_to(self, position: int, *, back: bool) -> int:
-        """Returns the offset from which to search on, beyond the event before ``position`` and its frames."""
+        """Returns the offset at which to continue a search, after the event before ``position`` and its frames."""
         before = position - 1 if back else position
         offsets = self.table.offsets
         if before > len(offsets) or before < 1:
@@ -338,7 +343,7 @@ class Recording:
             return 0
 
     def position_of(self, offset: int) -> int:
-        """Returns the position that shows the record around an offset of the file; a frame belongs to its event."""
+        """Returns the position that shows the record at an offset of the file; a frame belongs to the next event."""
         offsets = self.table.offsets
         events = bisect_right(offsets, offset)
         within = events and offset < self.next_to(events, back=False)
@@ -347,15 +352,15 @@ class Recording:
     def search(self, needle: bytes, begin: int, *, back: bool = False) -> Iterator[int | None]:
         """Searches the records for bytes, ignoring the case of ASCII letters; ``begin`` is an offset in the file.
 
-        Yields ``None`` after each chunk without a match, and finally the offset of the first match from there on, or of the
-        last one before it with ``back``.
+        Yields ``None`` after each chunk without a match, and finally the offset of the first match after ``begin`` or, with
+        ``back``, of the last match before it.
         """
         pattern = re.compile(re.escape(needle), re.IGNORECASE)
         while 0 <= begin <= self.end:
             low = max(0, begin - READ_BYTES) if back else begin
             high = begin if back else min(self.end, begin + READ_BYTES)
             self._file.seek(low)
-            # a match may begin before the edge and end behind it
+            # A match may cross the end of the chunk.
             data = self._file.read(min(self.end, high + len(needle) - 1) - low)
             found = [match.start() for match in pattern.finditer(data)]
             if found:

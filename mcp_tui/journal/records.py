@@ -1,18 +1,18 @@
-r"""The records of a recording: the JSON lines format of journals and of recordings that are sent to a colleague.
+r"""The records of a recording: the JSON Lines format of journals, and of recordings to send to others.
 
-The first line is a header, each other line a frame or an event, in the order in which they happened::
+The first line is a header. Each other line is a frame or an event, in chronological order::
 
     {"record":"session","v":1,"id":"5be1f20c9a44","wall":1795230900.5,"mono":8123.25,"app":"0.1.0","target":"npx -y …"}
     {"record":"frame","seq":1,"mono":8123.31,"dir":"out","method":"tools/call","id":1,"raw":"{\"jsonrpc\":…"}
     {"record":"event","event":"sent","mono":8123.31,"id":1,"seq":1}
 
-``mono`` is monotonic seconds; the wall time of a record is ``wall + (mono - mono of the header)``. ``raw`` is the text
-of a frame, or ``raw_b64`` its bytes if they are not UTF-8. If secrets were removed from it, ``size`` is its size before.
-``stream``, ``method``, and ``id`` are omitted if a frame has none. ``own`` is true for a message that a tap itself wrote.
+``mono`` is in monotonic seconds; the wall time of a record is ``wall + (mono - mono of the header)``. ``raw`` is the text
+of a frame; if its bytes are not UTF-8, ``raw_b64`` has them in Base64. If secrets were removed, ``size`` is the original
+size. ``stream``, ``method``, and ``id`` are omitted if a frame has none. ``own`` is true for a message that a tap wrote.
 
-The record of an event has ``event`` (the class in snake case), ``mono`` (its ``at``), and every other field under its own
-name, defaults too, so that a default may change later: enums by their value, limits as an object. ``Infinity``,
-``-Infinity``, and ``NaN`` are written as strings, because JSON has no such numbers.
+The record of an event has ``event`` (the class in snake case), ``mono`` (its ``at``), and every other field by name. Fields
+with default values are included, so that a default may change later. An enum is written as its value, limits as an object.
+``Infinity``, ``-Infinity``, and ``NaN`` are written as strings, because JSON has no such numbers.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class RecordingError(McpError):
 class Header:
     """The header of a recording. ``wall`` and ``mono`` are the same moment on both clocks, in seconds.
 
-    ``target`` is the server's command line or URL; the writer redacts it. ``purpose`` is ``workbench`` for a session of the
-    workbench, ``tap`` for one of a tap, and ``probe`` for one of the probe, whose cancels are experiments. ``after`` is when
-    the newest session in the folder of journals began or wrote, by the wall clock, 0 without any. ``client_pid`` is the
-    process of a foreign client, and ``client_started`` when that started, in seconds since the machine did; 0 if not known.
+    ``target`` is the server's command line or URL; the writer redacts it. ``purpose`` is ``workbench``, ``tap``, or
+    ``probe``, whose cancels are experiments. ``after`` is the latest wall time of another session in the folder of
+    journals, 0 without any. ``client_pid`` is the process id of a foreign client, and ``client_started`` its start in
+    seconds since the boot; 0 if unknown.
     """
 
     id: str = ""
@@ -75,7 +75,7 @@ class Header:
     def now(
         cls, target: str = "", purpose: str = "", began: float | None = None, after: float = 0.0
     ) -> Header:
-        """Returns the header of a session that begins now, or ``began`` at a monotonic time."""
+        """Returns the header of a session that starts now, or started at the monotonic time ``began``."""
         mono = time.monotonic()
         since = 0.0 if began is None else mono - began
         return cls(
@@ -90,10 +90,10 @@ class Header:
 
     @classmethod
     def of(cls, record: dict[str, Json], path: Path) -> Header | None:
-        """Reads a header from its record; ``None`` if it is damaged.
+        """Reads a header from its record; returns ``None`` if it is damaged.
 
         Raises:
-            RecordingError: it has another version of the format.
+            RecordingError: the recording has another version of the format.
         """
         version = record.get("v")
         if not isinstance(version, int):
@@ -112,13 +112,13 @@ class Header:
 
 
 def why(error: OSError) -> str:
-    """Returns the message of the operating system, for use within a sentence."""
+    """Returns the operating system's message for an error, for use within a sentence."""
     message = error.strerror or str(error)
     return message[:1].lower() + message[1:]
 
 
 PEEK_BYTES: Final = 4096
-"""Bytes at the beginning of a file within which at least one record must begin."""
+"""The first bytes of a file, within which at least one record must start."""
 
 
 def parse_json(raw: bytes) -> Json:
@@ -127,7 +127,7 @@ def parse_json(raw: bytes) -> Json:
     try:
         return from_json(raw)
     except ValueError:
-        try:  # the faster parser refuses lone surrogates
+        try:  # the faster parser does not accept lone surrogates
             return json.loads(raw.decode("utf-8", "surrogatepass"))
         except (ValueError, RecursionError):
             return None
@@ -142,15 +142,15 @@ def read_record(line: bytes) -> dict[str, Json] | None:
 # -- frames ----------------------------------------------------------------------------------------------------
 
 Direction = Literal["in", "out"]
-"""``in``: from the server; ``out``: to it."""
+"""``in`` is from the server, ``out`` is to the server."""
 
 
 class FrameHead(NamedTuple):
     """A frame without its payload.
 
-    ``seq`` is its number, from 1; ``at`` monotonic seconds; ``size`` its bytes on the wire. ``method`` is empty and ``id``
-    is ``None`` if the frame has none. ``stream`` is the id of our request whose own HTTP stream carried it. ``own``: the tap
-    wrote it, not the side that it listens to.
+    ``seq`` is the number of the frame, from 1. ``at`` is in monotonic seconds. ``size`` is the size on the wire, in bytes.
+    ``method`` is empty and ``id`` is ``None`` if the frame has none. ``stream`` is the id of the client's request whose HTTP
+    stream carried the frame. ``own`` says whether a tap wrote the frame, instead of the client or server behind it.
     """
 
     seq: int
@@ -164,7 +164,7 @@ class FrameHead(NamedTuple):
 
 
 def read_head(record: dict[str, Json]) -> FrameHead | None:
-    """Reads the head of a frame from its record; ``None`` if it is damaged."""
+    """Reads the head of a frame from its record; returns ``None`` if the record is damaged."""
     raw = raw_of(record)
     seq, at, direction = record.get("seq"), number(record.get("mono")), record.get("dir")
     method, id_, stream = record.get("method", ""), record.get("id"), record.get("stream")
@@ -192,7 +192,7 @@ def read_head(record: dict[str, Json]) -> FrameHead | None:
 
 
 def raw_of(record: dict[str, Json]) -> bytes | None:
-    """Returns the bytes of a frame from its record; ``None`` if it is not one, or damaged."""
+    """Returns the bytes of a frame from its record; ``None`` if the record is damaged or not a frame."""
     raw, encoded = record.get("raw"), record.get("raw_b64")
     try:
         if isinstance(raw, str):
@@ -208,16 +208,18 @@ EVENTS: Final[dict[str, type[ev.Event]]] = {name_of(kind): kind for kind in DESC
 """The classes of events by their names in a record."""
 
 STRUCTURAL: Final = frozenset({"method", "rule", "transport", "revision", "id_type"})
-"""Text fields whose values are our own or the protocol's, so that they are never redacted."""
+"""Text fields with values of mcp-tui or the protocol, which are never redacted."""
 
 
 class UnknownEvent(LookupError):
-    """A record names an event that this version does not know."""
+    """A record has an event that this version does not know."""
 
 
 class _Plan(NamedTuple):
-    """The record of a class of events: its keys, its first two values, a getter of the others, the name, key, and reader of
-    each field, and the keys with free text.
+    """The form of the record of a class of events.
+
+    ``keys`` has the keys of the record, ``head`` the first two values, and ``values`` returns the others. ``fields`` has the
+    name, key, and reader of each field, and ``texts`` the keys with free text.
     """
 
     keys: tuple[str, ...]
@@ -232,7 +234,7 @@ def _plan(kind: type[Any]) -> _Plan:
     hints = get_type_hints(kind)
     made: list[tuple[str, str, Callable[[Json], Any]]] = []
     texts: list[str] = []
-    # the number of the frame comes last, because readers of long recordings look at the beginnings of lines
+    # ``seq`` comes last, because readers of long recordings need the other fields at the start of the line.
     for field in sorted(fields(kind), key=lambda field: field.name == "seq"):
         hint = hints[field.name]
         key = "mono" if field.name == "at" else field.name
@@ -255,15 +257,15 @@ def encode_event(event: ev.Event) -> dict[str, Json]:
 
 
 def texts_of(event: ev.Event) -> tuple[str, ...]:
-    """Returns the keys of an event's record with free text, from the server or the user."""
+    """Returns the keys with free text, from the server or the user, in the record of an event."""
     return _plan(type(event)).texts
 
 
 def decode_event(record: dict[str, Json]) -> ev.Event:
-    """Reads an event from its record. Fields that this version does not know are ignored.
+    """Reads an event from its record. Unknown fields are ignored.
 
     Raises:
-        UnknownEvent: an event of a newer version.
+        UnknownEvent: the event is of a newer version.
         ValueError: a field is missing or has the wrong type.
     """
     name = record.get("event")
@@ -282,11 +284,11 @@ def _build(kind: type[Decoded], record: dict[str, Json]) -> Decoded:
 
 
 _PLAIN_TYPES: Final = frozenset({str, int, bool, NoneType})
-"""Types of fields that JSON has."""
+"""The types of fields that JSON values have."""
 
 
 def _reader(hint: Any) -> Callable[[Json], Any]:
-    """Returns what makes a field of this type from JSON; it raises a ``ValueError`` for JSON of another type."""
+    """Returns a function that converts JSON to a type; it raises a ``ValueError`` for JSON of another type."""
     members: tuple[Any, ...] = get_args(hint) if isinstance(hint, UnionType) else (hint,)
     plain = _PLAIN_TYPES.intersection(members)
     others = [member for member in members if member not in plain]

@@ -1,17 +1,18 @@
 """Redaction of secrets in everything that is written to a file.
 
-A frame is redacted as bytes, in place, without encoding it again: all other bytes stay as they came. These are found:
+A frame is redacted as bytes, without parsing and encoding it, so all other bytes stay unchanged. These secrets are found:
 
-- values under names of secrets in JSON, and in JSON within its strings, to any depth; also where name and value are two
-  members (``{"name": "token", "value": …}``) or follow each other in a list (``["--token", …]``);
-- known secrets (``-e``, headers, the URL, values sent earlier under the name of one), anywhere, however JSON or a URL
-  escapes them;
+
+- values with names of secrets in JSON, and in JSON within its strings, to any depth; also if name and value are two
+  members (``{"name": "token", "value": …}``) or two items of a list (``["--token", …]``);
+- known secrets (``-e``, headers, the URL, values sent earlier with the name of a secret), anywhere, and with any escaping of
+  JSON or URLs;
 - ``password=…``, ``password is …``, ``--password …`` in running text;
 - passwords in URLs, secret parameters and OAuth codes in their queries, bearer tokens, DPoP proofs, and the forms of
   :mod:`mcp_tui.journal.secret_shapes`.
 
-Each becomes ``‹redacted:ab12cd›``: a hash with a random salt of the :class:`Redactor` that is not stored, so equal secrets
-stay comparable within a session and cannot be guessed from the file.
+Each secret becomes ``‹redacted:ab12cd›``, a hash with a random salt of the :class:`Redactor`. The salt is not stored. So
+equal secrets can be recognised within a session, but cannot be guessed from the file.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ HINTS: Final = (
     "pat", "sk", "ssn", "security", "bank", "cvv", "cvc", "card", "iban", "dsn", "sas", "conn", "hook", "phrase", "mnemonic",
     "signature", "assertion",
 )  # fmt: skip
-"""Each secret name contains one of these in lower case, so that a search for them finds every candidate."""
+"""Texts of which each name of a secret contains one, in lower case, so that a search for them finds every candidate."""
 
 _PROTOCOL: Final = frozenset({"progresstoken", "nextcursor", "cursor", "requeststate"})
 
@@ -52,7 +53,7 @@ _SECRET_NAME: Final = late(
     r"|(?:access|account|api|app|auth|client|encryption|license|master|private|secret|service|session|shared"
     r"|signing|ssh|storage|subscription|user)keys?"
 )
-"""Words that make a name that of a secret."""
+"""Words in the name of a secret."""
 
 _ENDING: Final = late(
     r"sessionid|codeverifier"
@@ -60,10 +61,10 @@ _ENDING: Final = late(
     r"|(?:credit|debit|payment|cc|)card(?:number|num|no)|(?:credit|debit)card|socialsecurity(?:number)?"
     r"|bankaccount(?:number)?|conn(?:ection)?str(?:ing)?s?|webhookur[il]s?|(?:seed|recovery)phrase)"
 )
-"""Last words of a name, joined, that together make it that of a secret; in a group if even a number is one."""
+"""The joined last words of the name of a secret. The group has names under which even a number is a secret."""
 
 _SHAPED_NAMES: Final = frozenset({"code", "signature", "assertion"})
-"""Last words of names under which a value is a secret only if it looks random."""
+"""The last words of names under which a value is a secret only if it looks random."""
 
 _OPEN_KEYS: Final = frozenset(
     {
@@ -80,7 +81,7 @@ _OPEN_KEYS: Final = frozenset(
         "sort",
     }
 )
-"""Words before ``key`` that make it harmless."""
+"""Words before ``key`` with which the name is not that of a secret."""
 
 _NO_SECRET_WORDS: Final = frozenset(
     {
@@ -89,7 +90,7 @@ _NO_SECRET_WORDS: Final = frozenset(
         "servers", "size", "supported", "type", "types", "usage",
     }
 )  # fmt: skip
-"""Last words of names whose values describe a secret but are not one."""
+"""The last words of names whose values describe a secret, but are not secret."""
 
 _STRONG: Final = late(r"pass|pwd|secret|credential", re.IGNORECASE)
 
@@ -111,19 +112,19 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_strong_name(name: str) -> bool:
-    """Whether even a number under a name is a secret: a password, for example, but not a count of tokens."""
+    """Whether even a number with this name is a secret, such as a password, but not a count of tokens."""
     return _STRONG.search(name) is not None or _is_numbered(name)
 
 
 def _is_numbered(name: str) -> bool:
-    """Whether secrets under a name are usually numbers."""
+    """Whether secrets with this name are usually numbers."""
     ending = _secret_ending(name)
     return _NUMBERED.search(name) is not None or (ending is not None and ending[1] is not None)
 
 
 @lru_cache(maxsize=2048)
 def _secret_ending(name: str) -> re.Match[str] | None:
-    """Returns the last words of a name that together make it that of a secret."""
+    """Returns the match of the last words of a name in :data:`_ENDING`; ``None`` without a match."""
     words = [word.lower() for word in _NAME_WORD.findall(name[-128:])]
     return next(filter(None, (_ENDING.fullmatch("".join(words[-count:])) for count in (1, 2, 3))), None)
 
@@ -131,28 +132,28 @@ def _secret_ending(name: str) -> re.Match[str] | None:
 # -- patterns --------------------------------------------------------------------------------------------------
 
 MASK: Final = "‹redacted›"
-"""The replacement of a secret where secrets are not compared."""
+"""The replacement of a secret without a hash."""
 
 REDACTED_BYTES: Final = 256 * 1024
-"""Bytes of a long frame that are redacted at a time."""
+"""The bytes of a long frame that are redacted at a time."""
 
 _ANYWHERE_CHARACTERS: Final = 8
-"""Characters from which on a known secret is found within words too."""
+"""The least characters of a known secret that is also found within words."""
 
 _LEARNED: Final = 500
-"""Known secrets at most: each is searched in every frame."""
+"""The most known secrets, because each is searched in every frame."""
 
 _SHORT_CHARACTERS: Final = 64
-"""Characters of a short text."""
+"""The most characters of a short text."""
 
 _SHORT_TEXTS: Final = 1000
-"""Short texts that are remembered to be without a secret, at most."""
+"""The most short texts that are remembered as harmless."""
 
 _SHORTEST_CHARACTERS: Final = 4
-"""Characters of a known secret at least: a shorter one would be found everywhere."""
+"""The least characters of a known secret, because a shorter one would be found everywhere."""
 
 _MEMBER: Final = late(rb'([\w.\- ]{0,64}+)(\\*+)"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+')
-"""From a hint within the name of a member to its value: the rest of the name, the backslashes of its quote, the colon."""
+"""The text from a hint in the name of a member to its value: the rest of the name, the quotation mark, and the colon."""
 
 _CANDIDATE: Final = r"(?:[\w.\- ]{0,64}+\\*+\"|[\w.\-]{0,64}+(?: \w{1,16})?(?: ?[=:]| (?:is|was)[: ]))"
 """The text after a hint that is part of a name with a value, in Latin-1 and lower case."""
@@ -165,7 +166,7 @@ _ASSIGNMENT: Final = late(
     rb"(?:(?:bearer|basic|digest|dpop|token) +)?",
     re.IGNORECASE,
 )
-"""From a hint within a name in running text to its value: ``password=…``, ``api_key: …``, ``token is …``."""
+"""The text from a hint in a name in running text to the value: ``password=…``, ``api_key: …``, ``token is …``."""
 
 _OPTION: Final = late(rb" ?--?([A-Za-z][\w\-]{1,64})( +)('|\\*\")?")
 """An option in running text."""
@@ -174,13 +175,13 @@ _WORD: Final = late(
     rb"[0-9]{4}(?: [0-9]{1,7}){2,4}|[0-9]{3}(?![\w.\-])|(?:[^\s\"'\\<>,;()\[\]{}`|&#]|\\+/){4,}"
 )
 _WORD_BYTES: Final = 64
-"""Bytes of a word from which it is seen whether it is a secret."""
+"""The first bytes of a word, which decide whether it is a secret."""
 
 _NAME_BYTES: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _WORDS_BEFORE: Final = late(rb"(?:(?<!\w)\w{1,16} ){1,2}\Z")
 _COOKIES: Final = late(rb"((?:set-)?cookie): *([^\r\n\"\\]{4,})", re.IGNORECASE)
 _DRAWN: Final = late(rb"(?=[^A-Za-z]*[A-Za-z])(?=\D*[0-9]).{8}|.{20}")
-"""A value that looks random, if the name alone is not enough, as in ``key=len``."""
+"""A value that looks random. It is required if the name alone is not enough, as in ``key=len``."""
 
 _PLACEHOLDER: Final = late(
     rb"(?:[$%*.\-<{\xe2].*|true|false|null|none|nil|undefined|yes|no|not|must|should|required|optional|missing|invalid"
@@ -188,7 +189,7 @@ _PLACEHOLDER: Final = late(
     rb"|and|the|for|[0-9.]{1,5})\W*",
     re.IGNORECASE,
 )
-"""A word that describes a value but is not one."""
+"""A word that describes a value, but is not a value."""
 
 _SCHEME_BYTES: Final = late(rb"(?:bearer|basic|digest|dpop|token) +(?=\S)", re.IGNORECASE)
 _DIGITS: Final = late(rb"[0-9][0-9 \-]{2,}")
@@ -199,31 +200,31 @@ _PAIR_NAME: Final = late(
     rb"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+\1([\w.\- ]{1,64}+)\1",
     re.IGNORECASE,
 )
-"""A member that names what the member ``value`` of the same object is the value of."""
+"""A member with the name for the value in the member ``value`` of the same object."""
 
 _SIBLING_BYTES: Final = 256
-"""Bytes before and after a member within which such a member is searched."""
+"""The bytes before and after a member in which such a member is searched."""
 
 _BRACE: Final = late(rb"[{}]")
 _RANDOM_VALUE: Final = late(
     rb"\\*+\"((?=(?:(?:[^\s0-9\"\\]|[0-9](?![A-Za-z])){0,64}[0-9][A-Za-z]){3})(?:[\w\-.~+=:]|\\*/){12,})\\*+\""
 )
-"""A text in JSON that looks random: letters follow digits several times, without blanks."""
+"""A text in JSON that looks random: a letter follows a digit at least three times, and there are no blanks."""
 
 _NUMBER: Final = late(rb"-?[0-9][0-9.eE+\-]{2,}")
-"""A number that may be a secret: of three digits at least."""
+"""A number that may be a secret, with at least three digits."""
 _BRACKET: Final = late(rb'["\[\]{}]')
 _SCHEMA: Final = late(
     rb'"(?:(?:\$ref|anyOf|oneOf|allOf|enum|const|properties)\\*"\s*:'
     rb'|type\\*"\s*:\s*(?:\[|\\*"(?:string|number|integer|boolean|array|object|null)\\*"))'
 )
-"""Members of an object under the name of a secret that make it the JSON Schema of one, which is not secret."""
+"""Members that show that an object with the name of a secret is the JSON Schema of a secret, which is not secret."""
 
 _SCHEMA_HEAD_BYTES: Final = 2048
-"""Bytes at the beginning of an object within which such a member is searched."""
+"""The first bytes of an object, in which such a member is searched."""
 
 _SPARED: Final = 500
-"""Schemas of secrets in one piece, at most."""
+"""The most schemas of secrets that are recognised in one piece."""
 
 _ESCAPE: Final = late(rb"\\(?:[bfnrt]|u[0-9A-Fa-f]{4})")
 _KEY_LINE: Final = late(r"(?=.*[0-9+/])[A-Za-z0-9+/]{20,}={0,2}")
@@ -233,11 +234,11 @@ MARK: Final = late("‹redacted(?::[0-9a-f]{6})?›".encode())
 
 
 SIGNATURES: Final = frozenset({"code", "sig", "signature"})
-"""Secret parameters of URLs, by the last words of their names."""
+"""The last words of the names of parameters of URLs that are secret."""
 
 
 class Span(NamedTuple):
-    """Bytes to remove, and their replacement."""
+    """Bytes to remove, and the replacement."""
 
     start: int
     end: int
@@ -247,8 +248,8 @@ class Span(NamedTuple):
 class _Known(NamedTuple):
     """A secret whose value is known.
 
-    ``anchor`` is its longest run of characters that are never escaped, in lower case. Only if that is found, ``pattern``
-    searches for the whole, with every other character escaped or not. ``reach`` is the number of bytes that takes at most.
+    ``anchor`` is its longest run of characters that are never escaped, in lower case. If the anchor is found, ``pattern``
+    searches for the whole secret, in which other characters may be escaped. ``reach`` is the most bytes of such a match.
     """
 
     value: bytes
@@ -264,7 +265,7 @@ _Find = Callable[[bytes, int], Span | None]
 
 
 class _SecretFinder(NamedTuple):
-    """The search for a kind of secret: by a needle, then by a pattern around it, both in lower case, then by a function."""
+    """The search for a kind of secret: by a text, then by a pattern around it, both in lower case, then by a function."""
 
     needle: str
     candidate: re.Pattern[str]
@@ -272,9 +273,9 @@ class _SecretFinder(NamedTuple):
 
 
 class Redactor:
-    """Removes secrets from bytes and text. ``values`` are the known ones, in any order.
+    """Removes secrets from bytes and text. ``values`` has the known secrets.
 
-    Known values of less than four characters are ignored, those of less than eight are found as whole words only.
+    Known secrets of less than four characters are ignored. Those of less than eight are only found as whole words.
     ``tagged=False`` omits the hash, for text that is shown.
     """
 
@@ -285,7 +286,7 @@ class Redactor:
         self._in_key = False
         self._values: set[str] = set()
         self._harmless: set[str] = set()
-        """Short texts without a secret: names of methods and levels come with every message."""
+        """Short texts without a secret, such as names of methods and levels, which are in every message."""
         self._known: tuple[_Known, ...] = ()
         self._finders: tuple[_SecretFinder, ...] = (
             *(_SecretFinder(hint, late(_hinted(hint) + _CANDIDATE), self._named) for hint in HINTS),
@@ -302,17 +303,17 @@ class Redactor:
 
     @property
     def known(self) -> frozenset[str]:
-        """The values that are redacted wherever they stand."""
+        """The values that are redacted everywhere."""
         return frozenset(self._values)
 
     def learn(self, values: Iterable[str]) -> None:
-        """Adds known values, but none of less than eight characters, and not more than :data:`_LEARNED`."""
+        """Adds known secrets of at least eight characters, until there are :data:`_LEARNED`."""
         if len(self._values) < _LEARNED:
             self._know(values, _ANYWHERE_CHARACTERS)
 
     def _know(self, values: Iterable[str], shortest: int) -> None:
-        self._harmless.clear()  # what was without a secret so far may have one now
-        bare = {value.rstrip("\\") for value in values}  # a backslash may be half of an escape that follows
+        self._harmless.clear()  # a harmless text may contain a new secret
+        bare = {value.rstrip("\\") for value in values}  # a last backslash may belong to a following escape
         new = {value for value in bare if len(value) >= shortest} - self._values
         self._values |= new
         self._known += tuple(map(_known, new))
@@ -324,12 +325,12 @@ class Redactor:
         )
 
     def hide(self, members: Iterable[Member]) -> None:
-        """Hides the values of JSON members, however short they are, wherever name and value are written so."""
+        """Redacts the values of JSON members of any length, if name and value have exactly this form."""
         for name, value in members:
             needle = (name + value).lower().decode("latin-1")
             ended = late(re.escape(needle) + r"(?=[,}\s]|\Z)")
             self._finders += (_SecretFinder(needle, ended, partial(self._member, (name, value))),)
-            # a text is found wherever the server repeats it; to look for a number everywhere would break other JSON
+            # A text is found everywhere. A number is not searched everywhere, because that would break other JSON.
             self._know([json.loads(value)] if value.startswith(b'"') else (), _SHORTEST_CHARACTERS)
 
     def redact(self, raw: bytes) -> bytes:
@@ -340,7 +341,7 @@ class Redactor:
         return replace_spans(raw, spans, 0, len(raw))[0] if spans else raw
 
     def pieces(self, raw: bytes) -> Iterator[bytes]:
-        """Removes the secrets from bytes in pieces of about 256 kB, so that other work can go on between them."""
+        """Removes the secrets from bytes; yields pieces of about 256 kB, so that other work can run between them."""
         at = 0
         while at < len(raw):
             end = min(at + REDACTED_BYTES, len(raw))
@@ -348,12 +349,12 @@ class Redactor:
             yield piece
 
     def text(self, text: str) -> str:
-        """Removes the secrets from a text, also the lines of a private key that follow each other."""
+        """Removes the secrets from a text, including consecutive lines of a private key."""
         if self._in_key and _KEY_LINE.fullmatch(text):
             return self.mark(text.encode()).decode()
         if text in self._harmless:
             return text
-        # Nearly every text ends here: a needle is found many times as fast as a pattern.
+        # Nearly every text returns here, because searching for texts is much faster than for patterns.
         if not any(map(text.lower().__contains__, self._needles)):
             if len(text) <= _SHORT_CHARACTERS:
                 self._harmless.add(text)
@@ -367,22 +368,22 @@ class Redactor:
         return text if clean is raw else clean.decode("utf-8", "surrogatepass")
 
     def mark(self, secret: bytes) -> bytes:
-        """Returns the replacement of a secret: the same for the same secret, escaped or not."""
+        """Returns the replacement of a secret, which does not depend on its escaping."""
         if not self._tagged:
             return MASK.encode()
-        # Only for marks with a tag.
+        # Imported here, because text that is shown needs no hash.
         from hashlib import blake2b
 
         tag = blake2b(secret.replace(b"\\", b""), key=self._salt, digest_size=3).hexdigest()
         return f"‹redacted:{tag}›".encode()
 
     def spans(self, raw: bytes, start: int, end: int) -> list[Span]:
-        """Finds the secrets that begin in ``raw[start:end]``. They may overlap."""
+        """Returns the secrets that start in ``raw[start:end]``. They may overlap."""
         spans: list[Span] = []
         lower = raw[start : end + self._reach].lower().decode("latin-1")  # str is searched faster than bytes
         size = end - start
         places: list[tuple[int, _Find]] = []
-        # A needle is found many times as fast as a pattern, and all of them without a step of Python for each.
+        # Searching for texts is much faster than for patterns, and map() searches for all of them without Python bytecode.
         for _, candidate, find in compress(self._finders, map(lower.__contains__, self._needles)):
             places += ((match.start(), find) for match in candidate.finditer(lower))
         if places:
@@ -390,7 +391,7 @@ class Redactor:
             self._spared = 0
             at = 0
             for place, find in places:
-                if at <= place < size:  # what is within a secret is removed with it: each byte is read once
+                if at <= place < size:  # candidates within the last secret are removed with it
                     span = find(raw, start + place)
                     if span is not None:
                         spans.append(span)
@@ -405,12 +406,12 @@ class Redactor:
                 )
         return spans
 
-    # -- around a needle -------------------------------------------------------------------------------------
+    # -- secrets around a text -------------------------------------------------------------------------------------
 
     def _named(self, raw: bytes, at: int) -> Span | None:
         """Finds a member, a parameter, or an assignment whose name has a hint at ``at``."""
         if raw.startswith(b'Token":', at) and raw.endswith(b'"progress', 0, at):
-            return None  # in nearly every frame, and not a secret
+            return None  # progressToken is in nearly every frame, and is not a secret
         member = _MEMBER.match(raw, at)
         if member is None:
             return self._parameter(raw, at) or self._assignment(raw, at) or self._listed(raw, at)
@@ -422,7 +423,7 @@ class Redactor:
         return self._under(name, raw, member.end(), backslashes + b'"')
 
     def _under(self, name: str, raw: bytes, at: int, quote: bytes) -> Span | None:
-        """Finds the secret in the JSON value at ``at``, which has a name."""
+        """Finds the secret in the JSON value at ``at``; ``name`` is the name of the value."""
         if is_secret_name(name):
             return self._value(raw, at, quote, is_strong_name(name))
         words = _NAME_WORD.findall(name)
@@ -430,13 +431,13 @@ class Redactor:
         return None if random is None else self._span(raw, *random.span(1))
 
     def _member(self, member: Member, raw: bytes, at: int) -> Span | None:
-        """Returns the value of a member that is hidden."""
+        """Returns the span of the value of a hidden member."""
         name, value = member
         start, end = at + len(name), at + len(name) + len(value)
         return Span(start, end, b'"%b"' % self.mark(value)) if raw[at:end] == name + value else None
 
     def _value(self, raw: bytes, at: int, quote: bytes, strong: bool) -> Span | None:
-        """Returns the JSON value at ``at``. ``quote`` is a quotation mark at the depth of this JSON in strings."""
+        """Returns the span of the JSON value at ``at``. ``quote`` is the quotation mark with its escapes at this depth."""
         if raw.startswith(quote, at):
             start = at + len(quote)
             end = _string_end(raw, start, quote)
@@ -453,9 +454,9 @@ class Redactor:
         return None if number is None else Span(at, number.end(), quote + self.mark(number[0]) + quote)
 
     def _is_schema(self, head: bytes, quote: bytes) -> bool:
-        """Whether an object that begins with ``head`` is the JSON Schema of a secret.
+        """Whether an object that starts with ``head`` is the JSON Schema of a secret.
 
-        This check is expensive, so that its number in one piece is limited.
+        The check is expensive, so the number of schemas in one piece is limited.
         """
         if self._spared >= _SPARED:
             return False
@@ -485,7 +486,7 @@ class Redactor:
             return None
         start = _name_start(raw, at)
         name = (raw[start:at] + found[1]).decode("ascii", "replace")
-        if " " in name or not is_secret_name(name):  # of several words only those that belong together
+        if " " in name or not is_secret_name(name):  # several words must form a known name together
             words = _WORDS_BEFORE.search(raw[max(0, start - 34) : start])
             name = name if words is None else words[0].decode("ascii", "replace") + name
             if _secret_ending(name) is None:
@@ -499,7 +500,7 @@ class Redactor:
         return self._word(raw, found, found[1].decode()) if found is not None and is_secret else None
 
     def _word(self, raw: bytes, found: re.Match[bytes], name: str) -> Span | None:
-        """Finds the value behind a secret name. Unless it is assigned or quoted, it may be a word of the sentence."""
+        """Finds the value after the name of a secret. Without assignment or quotes, it may be a word of the sentence."""
         start = found.end()
         value = _WORD.match(raw, start, start + _WORD_BYTES)
         if value is None:
@@ -533,7 +534,7 @@ class Redactor:
         )
 
     def _paired(self, raw: bytes, at: int) -> Span | None:
-        """Finds the value at ``at`` of an object that has the name of a secret as another member: before it, or after it."""
+        """Finds the member ``value`` at ``at``, if another member of the object has the name of a secret."""
         member = _MEMBER.match(raw, at)
         if member is None:
             return None
@@ -552,7 +553,7 @@ class Redactor:
         return None
 
     def _found(self, pattern: re.Pattern[bytes], raw: bytes, at: int) -> Span | None:
-        """Finds the first group of a pattern."""
+        """Finds the first group of a pattern that matches at ``at``."""
         found = pattern.match(raw, at)
         return None if found is None else self._span(raw, *found.span(1))
 
@@ -562,7 +563,7 @@ class Redactor:
 
 
 class Unredacted(Redactor):
-    """Removes nothing: for a recording that a person wants with its secrets."""
+    """A redactor that removes nothing, for a recording that the user wants with its secrets."""
 
     def text(self, text: str) -> str:
         return text
@@ -572,7 +573,7 @@ class Unredacted(Redactor):
 
 
 def _name_start(raw: bytes, at: int) -> int:
-    """Returns the start of the name that ``at`` is in, in running text: after an escape, if JSON has one there."""
+    """Returns the start of the name around ``at`` in running text, after a JSON escape if there is one."""
     before = raw[max(0, at - 70) : at]
     start = at - len(before) + len(before.rstrip(_NAME_BYTES))
     escape = _ESCAPE.match(raw, start - 1) if raw[start - 1 : start] == b"\\" else None
@@ -580,7 +581,7 @@ def _name_start(raw: bytes, at: int) -> int:
 
 
 def replace_spans(raw: bytes, spans: Iterable[Span], start: int, end: int) -> tuple[bytes, int]:
-    """Returns ``raw[start:end]`` with spans replaced, and where the last of them ends, or ``end``."""
+    """Returns ``raw[start:end]`` with spans replaced, and the end of the last span or ``end``, whichever is later."""
     parts: list[bytes] = []
     at = start
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
@@ -591,7 +592,7 @@ def replace_spans(raw: bytes, spans: Iterable[Span], start: int, end: int) -> tu
 
 
 def _hinted(hint: str) -> str:
-    """Returns the pattern of a hint. Short ones occur in so many words that they must be words of their own."""
+    """Returns the pattern of a hint. Short hints are parts of many words, so they must be whole words."""
     if hint == "session":
         return "session[_-]?id"
     short = len(hint) < 4 and hint not in {"key", "pwd", "jwt"}
@@ -599,19 +600,18 @@ def _hinted(hint: str) -> str:
 
 
 def _at_start(text: str, word: str) -> str:
-    """Returns the pattern of a text at the start of a word. It looks back from the end, since a literal is found faster."""
+    """Returns the pattern of a text at the start of a word. It starts with the text itself, which is found faster."""
     return rf"{text}(?:(?<![{word}]{text})|(?<=\\[bfnrt]{text}))"
 
 
 # -- JSON inside strings of JSON -------------------------------------------------------------------------------
-#
-# At depth d (0: not in any string) a quotation mark of the JSON follows n = 2**d - 1 backslashes; they and the mark are the
-# ``quote`` below. A backslash in a string of that depth takes 2 (n + 1) of them. So the number of backslashes before a mark
-# ends, in binary, in as many ones as the mark is deep. A mark of an outer string ends the inner one, too.
+# At depth d (0 is outside of any string), a quotation mark of the JSON has n = 2**d - 1 backslashes before it; they and the
+# mark are the ``quote`` below. A backslash in a string at that depth is written as 2 (n + 1) backslashes. So the number of
+# backslashes before a mark ends with d ones in binary. A mark of an outer string also ends the inner one.
 
 
 def _own_backslashes(raw: bytes, mark: int, start: int) -> int:
-    """Counts the backslashes before a quotation mark that belong to it, from ``start`` on."""
+    """Returns the number of backslashes after ``start`` that belong to the quotation mark at ``mark``."""
     before = mark
     while before > start and raw[before - 1] == 0x5C:
         before -= 1
@@ -620,7 +620,7 @@ def _own_backslashes(raw: bytes, mark: int, start: int) -> int:
 
 
 def _string_end(raw: bytes, start: int, quote: bytes) -> int:
-    """Returns the end of the string text that begins at ``start``, before its closing ``quote`` or an outer one."""
+    """Returns the end of the string that starts at ``start``, before its closing ``quote`` or an outer one."""
     at = raw.find(b'"', start)
     while at >= 0:
         own = _own_backslashes(raw, at, start)
@@ -631,7 +631,7 @@ def _string_end(raw: bytes, start: int, quote: bytes) -> int:
 
 
 def _container_end(raw: bytes, start: int, quote: bytes) -> int:
-    """Returns the end of the object or array that begins at ``start``."""
+    """Returns the end of the object or array that starts at ``start``."""
     depth, at = 0, start
     while bracket := _BRACKET.search(raw, at):
         at = bracket.end()
@@ -666,15 +666,15 @@ def _known(value: str) -> _Known:
 
 
 def _escape_start(raw: bytes, at: int) -> int:
-    """Returns ``at``, or the beginning of the escape that it is within: half an escape would not be JSON."""
+    """Returns ``at``, or the start of the JSON escape around it, because half an escape would be invalid."""
     escape = _HALF_ESCAPE.search(raw[max(0, at - 36) : at])
     return at if escape is None else at - len(escape[0])
 
 
 def _escapable(char: str) -> bytes:
-    """Returns the pattern of a character: plain, escaped as in JSON at any depth, or as in a URL.
+    """Returns the pattern of a character: plain, escaped for JSON at any depth, or escaped for a URL.
 
-    A lone surrogate may represent a byte of the command line that is not UTF-8: then it matches that byte, too.
+    A lone surrogate may stand for a byte of the command line that is not UTF-8, so the pattern also matches that byte.
     """
     raw = char.encode("utf-8", "surrogatepass")
     if char.isascii() and char.isalnum():

@@ -1,8 +1,9 @@
-"""Deletes journals that are too old, and the oldest if all together are too large; of one that is being written, its parts.
+"""Deletes journals that are too old, and the oldest ones if all together are too large.
 
-A clock can be wrong, and what is deleted does not come back. So age is judged by two clocks: that of now, and the time at
-which the newest other session began. Its header says how far ahead of the others that was: a session that began far ahead of
-all says nothing about the time for a day. While the clock itself is far ahead of every session, nothing is deleted.
+Only the oldest parts of a journal that is being written are deleted. A clock can be wrong, and deleted journals are lost. So
+the age of a journal is judged by two times: the present time of the clock, and the start of the newest session. The header
+of a session shows how far its clock was ahead of other sessions; if it was far ahead, the session is ignored for a day. If
+the present time is far ahead of every session, nothing is deleted.
 """
 
 from __future__ import annotations
@@ -22,52 +23,52 @@ from mcp_tui.protocol.values import fact
 DAY: Final = 86_400.0
 
 FAR_AHEAD_SECONDS: Final = 62 * DAY
-"""Seconds between two sessions, or between the last one and now, above which the clock may be wrong."""
+"""The seconds between two sessions, or since the last session, above which the clock may be wrong."""
 
 FRESH_SECONDS: Final = DAY
-"""Seconds during which a journal counts as being written, if the file system has no locks."""
+"""The seconds for which a journal counts as being written, if the file system has no locks."""
 
 _NAMED: Final = 3
-"""Deleted journals that are named."""
+"""The most deleted journals that are named."""
 
 
 TENDED_SECONDS: Final = 3600.0
-"""Seconds after which a running session looks again at what has to go."""
+"""The seconds after which a running session checks again for journals to delete."""
 
 SHARE: Final = 2
-"""A running session has at most this part of the room of all."""
+"""The size limit divided by this is the most that a running session may use."""
 
 PARTS: Final = 64
-"""Parts of a journal that would have all the room."""
+"""The number of parts into which a journal of the whole size limit is divided."""
 
 LEAST_PART_BYTES: Final = 32 * 1024
 
 
 @fact
 class Retention:
-    """For how many ``days`` journals are kept, and how many bytes of them all together; ``None`` sets no limit."""
+    """The limits for journals: ``days`` of age, and bytes of all journals together (``size``); ``None`` means no limit."""
 
     days: float | None = None
     size: int | None = None
 
     @property
     def part_bytes(self) -> int:
-        """Bytes after which a journal continues in another part."""
+        """The bytes after which a journal continues in another part."""
         return PART_BYTES if self.size is None else max(LEAST_PART_BYTES, min(PART_BYTES, self.size // PARTS))
 
     @property
     def part_seconds(self) -> float:
-        """Seconds after which it does so, too."""
+        """The seconds after which a journal continues in another part."""
         return float("inf") if self.days is None else self.days * DAY / 8
 
     def is_too_old(self, age: float) -> bool:
-        """Whether a part that was written so many seconds ago has to go."""
+        """Whether a part that was written ``age`` seconds ago must be deleted."""
         return self.days is not None and age > self.days * DAY
 
     def is_too_long(self, size: int, folder: Path) -> bool:
-        """Whether the oldest parts of a journal in this folder have to go, which has ``size`` bytes and is being written.
+        """Whether the oldest parts of a journal with ``size`` bytes that is being written must be deleted.
 
-        It takes no room of the journals that are complete, and not all that there is.
+        Such a journal may use only a share of the limit, and no room that other journals use.
         """
         return self.size is not None and (size > self.size / SHARE or _size_of(folder) > self.size)
 
@@ -80,7 +81,11 @@ def _size_of(folder: Path) -> int:
 
 
 class Pruned(NamedTuple):
-    """The result of :func:`prune`: when the newest session began, 0 without any; which were deleted; why none was."""
+    """The result of :func:`prune`.
+
+    ``newest`` is the start of the newest session, 0 without any. ``deleted`` has sentences about deleted journals.
+    ``none`` is the reason if nothing was deleted because of the clock.
+    """
 
     newest: float = 0.0
     deleted: tuple[str, ...] = ()
@@ -88,7 +93,7 @@ class Pruned(NamedTuple):
 
 
 class _Dated(NamedTuple):
-    """A journal, when it was written last, and when it began, as far as that can be believed; 0 if not at all."""
+    """A journal, the time of its last write, and its start; the start is 0 if the clock of the session was wrong."""
 
     journal: Journal
     at: float
@@ -98,7 +103,7 @@ class _Dated(NamedTuple):
     def of(cls, journal: Journal, now: float) -> _Dated:
         header = read_header(journal.paths[0])
         wall, after = (number(header.get(name)) or 0.0 for name in ("wall", "after"))
-        # A session whose clock was behind is not older than those that were there before it.
+        # If the clock of a session was behind, the session is at least as new as the sessions before it.
         behind = after - wall > DAY and after <= now
         at = max(journal.written, after) if behind else journal.written
         began = min(journal.written, wall or journal.written)
@@ -107,9 +112,9 @@ class _Dated(NamedTuple):
 
 
 def prune(folder: Path, limits: Retention, *, now: float | None = None, known: float = 0.0) -> Pruned:
-    """Deletes journals that are too old, and the oldest of too many, but none that is being written.
+    """Deletes journals that are too old, and the oldest if there are too many bytes, but none that is being written.
 
-    ``now`` is the time in seconds since the epoch, by default that of the clock; ``known`` a time that has surely come.
+    ``now`` is in seconds since the epoch, by default the time of the clock. ``known`` is a time that is certainly past.
     """
     now = clock.wall() if now is None else now
     written: list[float] = []
@@ -121,7 +126,7 @@ def prune(folder: Path, limits: Retention, *, now: float | None = None, known: f
                 written.append(status.st_mtime)
                 size += status.st_size
     is_old = limits.days is not None and any(each < now - limits.days * DAY for each in written)
-    # Most often nothing is to be deleted, which is seen in a tenth of the time.
+    # Usually nothing has to be deleted, and this check takes a tenth of the time.
     if not is_old and (limits.size is None or size <= limits.size):
         return Pruned(max((each for each in written if each <= now), default=max(written, default=0.0)))
     remove_unfinished(folder)
@@ -135,19 +140,19 @@ def prune(folder: Path, limits: Retention, *, now: float | None = None, known: f
 
 
 def _deleted(found: list[_Dated], known: float, limits: Retention, now: float) -> list[str]:
-    """Deletes what is to be deleted, if a session is known to have begun at ``known``; returns what is said of it."""
+    """Deletes journals; returns sentences about them. ``known`` is the start of the newest session."""
     before = 0.0 if limits.days is None else min(now, known) - limits.days * DAY
     aged: list[str] = []
     surplus: list[str] = []
     size = 0
-    # From the newest on, so that the room goes to the newest and the oldest are deleted. What seems to be from the future
-    # has no known age, and comes last.
+    # Starts with the newest, so that the oldest ones exceed the limit. A journal with a time in the future has an unknown
+    # age, and comes last.
     for journal, at, _ in sorted(found, key=lambda each: (each.at <= now + DAY, each.at), reverse=True):
         size += journal.size
         reason = aged if at < before else surplus if limits.size is not None and size > limits.size else None
         if reason is None or _is_written(journal, now):
             continue
-        # What is deleted makes room for the next older one, which may be small enough to stay.
+        # The next older journal may be small enough to fit into the room of this one.
         size -= journal.size
         for path in journal.paths:
             with suppress(OSError):
@@ -173,5 +178,5 @@ def _is_written(journal: Journal, now: float) -> bool:
     locked = is_locked(journal.paths[-1])
     if locked is None:
         return journal.written > now - FRESH_SECONDS
-    # If it goes on in a part that has begun since the folder was read, that one has the lock.
+    # A part that was created after the folder was read has the lock instead of the last known part.
     return locked or journal.next_path.exists()

@@ -1,6 +1,6 @@
-"""Shapes of secrets that need no name: private keys, tokens with a prefix, JWTs, webhook URLs, passwords of commands.
+"""Patterns of secrets without a name: private keys, tokens with a prefix, JWTs, webhook URLs, passwords of commands.
 
-Each is found by a text that it always has, in lower case, and then by a pattern. The first group is the secret.
+Each is found by a text that it always contains, in lower case, and then by a pattern whose first group is the secret.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Final
 from mcp_tui.protocol.patterns import late
 
 WORD_START: Final = rb"(?:(?<![0-9A-Za-z])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
-"""The start of a word, also after an escape in JSON."""
+"""The start of a word, or a word after an escape in JSON."""
 
 _RANDOM: Final = rb"(?=(?:(?:[A-Za-z_\-]|[0-9](?![A-Za-z])){0,64}[0-9][A-Za-z]){%d})"
-"""A look ahead at characters in which letters follow digits a number of times, as words and numbers do not."""
+"""A lookahead for text in which a letter follows a digit a number of times, unlike in words and numbers."""
 
 _MIXED: Final = _RANDOM % 3 + rb"[\w\-]{16,}"
 _LONG: Final = rb"[A-Za-z0-9]{20,}"
 _SLASH: Final = rb"\\*+/"
 
-# the password in a URL, or the user name if there is no password
+# The password in a URL, or the user name if there is no password.
 _USERINFO: Final = late(rb":\\*+/\\*+/(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
 
-# who knows the URL of a webhook may send: of Slack, Zapier, Teams, Discord, and with a part that looks random
+# The URL of a webhook is a secret: those of Slack, Zapier, Teams, Discord, and any with a part that looks random.
 _WEBHOOK: Final = late(
     (
         rb"hook(?:s?\.(?:slack|zapier|office)\.com/[\w\-]{1,40}/|s/(?=[0-9]{16}))(?:[\w\-]{1,15}/)*((?:[\w\-@.]|/)+)"
@@ -31,7 +31,7 @@ _WEBHOOK: Final = late(
 )
 _RANDOM_WEBHOOK: Final = late(rb"hook(?:[^\s\"\\<>?#]|\\+/){0,120}?/(" + _MIXED + rb")")
 
-# up to the last line of the key or, if it was cut off, to the end of the text
+# Up to the last line of the key or, if it is truncated, to the end of the text.
 _PEM: Final = late(
     rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
     rb"((?:[A-Za-z0-9+/=:,.() \s]|\\+(?:[nrt/]|u00[0-9A-Fa-f]{2})|-(?!----))++)"
@@ -49,7 +49,7 @@ def _token(prefix: bytes, body: bytes) -> re.Pattern[bytes]:
 
 
 def _password(option: bytes) -> re.Pattern[bytes]:
-    """Returns the pattern of a command, one of its options, and the password in that."""
+    """Returns the pattern of a command with the password in one of its options."""
     return late(
         rb"[\w\-]+ (?:(?:[^\"|;&<>]|(?<=\\)\"){0,200}? )?" + option + rb"(?:'|\\+\")?([^\s\"'\\|;&<>`]+)"
     )
@@ -100,4 +100,4 @@ SHAPES: Final[tuple[tuple[str, re.Pattern[bytes]], ...]] = (
     ("redis-cli", _password(b"-a +")),
     ("curl ", _password(rb"(?:-u|--user)[ =]?(?:'|\\+\")?[^\s:\"'\\]+:")),
 )
-"""Texts in lower case, and patterns that match where they stand."""
+"""Texts in lower case, each with the pattern that matches at such a text."""

@@ -1,8 +1,8 @@
-"""Removes the oldest parts of a journal that is being written, but for what its later parts need.
+"""Removes the oldest parts of a journal that is being written, except for records that the later parts need.
 
-That is the connection, the requests without an answer, the handshake and the lists that were fetched first, and the newest
-cancellations, each with its messages unless they are large. All of it stands in the first file, behind a header that says
-what was removed. A reader finds the old file or the new one, and one that has the old parts open reads on in them.
+These are the connection, the requests without an answer, the handshake, the first lists, and the newest cancellations, each
+with its messages unless they are large. These records are written to the first file, after a header that says what was
+removed. A reader finds either the old or the new file; a reader that has the old parts open can still read them.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.protocol.transitions import KINDS
 
 MESSAGE_BYTES: Final = 256 * 1024
-"""Bytes of a message above which it is not kept with its request."""
+"""The most bytes of a message that is kept with its request."""
 
 PROGRESS: Final = 1000
-"""Progress events of a request that are kept, the last ones."""
+"""The most progress events of a request that are kept; these are the last ones."""
 
 FIRST_REQUESTS: Final = 200
-"""Requests among which the handshake and the first lists are."""
+"""The number of first requests that are searched for the handshake and the lists."""
 
 _SLICE: Final = 20
-"""Requests that are looked at together."""
+"""The number of requests that are handled in one piece of work."""
 
 _PREPARES: Final = re.compile(rb'"method":"(?:initialize|server/discover|[a-z/]+/list)"')
 _SEQ: Final = re.compile(rb'"seq":(\d+)\}\n?\Z')
@@ -45,20 +45,25 @@ _PROGRESSED: Final = KINDS.index(ev.Progress)
 def shorten(
     path: Path, numbers: range, header: bytes, why: str, *, space: int, since: float
 ) -> Iterator[None]:
-    """Removes the parts with these numbers, the oldest of the journal at ``path``. Yields after each piece of work.
+    """Removes the oldest parts of the journal at ``path``. Yields after each piece of work.
 
-    ``header`` is that of the session, ``why`` ends the sentence about what is missing. What is kept has at most ``room``
-    bytes; cancellations of before ``since``, in monotonic seconds, are not.
+    Args:
+        path: the path of the first part.
+        numbers: the numbers of the parts to remove.
+        header: the header of the session.
+        why: the end of the sentence about the removed messages.
+        space: the most bytes of records that are kept.
+        since: the monotonic time before which cancellations are not kept.
 
     Raises:
-        OSError: the disk refuses.
+        OSError: a file cannot be written or deleted.
     """
     lines: list[bytes] = []
     until = clock.wall()
     try:
         recording = Recording(path, strict=False, last=numbers[-1])
     except RecordingError:
-        pass  # somebody has damaged it
+        pass  # the parts are damaged
     else:
         try:
             for _ in recording.scan():
@@ -77,7 +82,7 @@ def shorten(
     replace_file(path, b"".join((shortened_header(header, numbers[-1] + 1, text), *lines)), durable=False)
     for number in numbers:
         if number > 1:
-            yield  # it takes as long as hundreds of records
+            yield  # deleting a file takes as long as writing hundreds of records
             part_path(path, number).unlink(missing_ok=True)
 
 
@@ -86,7 +91,7 @@ def _removed(until: float, why: str) -> str:
 
 
 class _Needed:
-    """The records of the oldest parts that are kept, by their offsets, until there is no more room."""
+    """The records of the oldest parts that are kept, by their offsets, limited by ``space`` bytes."""
 
     def __init__(self, recording: Recording, space: int) -> None:
         self._recording = recording
@@ -94,11 +99,11 @@ class _Needed:
         self._lines: dict[int, bytes] = {}
 
     def lines(self) -> list[bytes]:
-        """Returns them in their order."""
+        """Returns the lines of the records, in order."""
         return [self._lines[offset] for offset in sorted(self._lines)]
 
     def choose(self, since: float) -> Iterator[None]:
-        """Chooses what is kept, the most needed first."""
+        """Chooses the records to keep, the most important first. Yields after each piece of work."""
         table, server = self._recording.table, self._recording.table.server_requests
         self._add(self._connection())
         open_ = [place for place, over in enumerate(table.requests.over) if over == NONE]
@@ -113,7 +118,7 @@ class _Needed:
             self._add([number])
 
     def _connection(self) -> list[int]:
-        """Returns the events of the connection, from the last time on that it was made."""
+        """Returns the last connection event, and all events of connections after it."""
         table, found = self._recording.table, list[int]()
         for number in reversed(table.connection):
             found.append(number)
@@ -122,7 +127,7 @@ class _Needed:
         return found
 
     def _prepared(self) -> Iterator[int]:
-        """Yields the requests of the handshake, and those for lists."""
+        """Yields the requests of the handshake and for lists."""
         table = self._recording.table
         own = table.requests.internal[-FIRST_REQUESTS:]
         for place in sorted({*range(min(FIRST_REQUESTS, len(table.first))), *own}):
@@ -130,7 +135,7 @@ class _Needed:
                 yield place
 
     def _cancelled(self, since: float) -> Iterator[int]:
-        """Yields the newest requests that were cancelled."""
+        """Yields the requests cancelled since a time, the newest first."""
         requests = self._recording.table.requests
         for place in reversed(requests.cancelled):
             if (over := requests.over[place]) != NONE:
@@ -140,7 +145,7 @@ class _Needed:
                 yield place
 
     def _events(self, place: int) -> list[int]:
-        """Returns the events of a request, of its progress not more than the last ones."""
+        """Returns the events of a request, with at most :data:`PROGRESS` progress events."""
         table, found, number = self._recording.table, list[int](), self._recording.table.first[place]
         while number != NONE:
             found.append(number)
@@ -149,7 +154,7 @@ class _Needed:
         return [each for each in found if each not in dropped] if dropped else found
 
     def _add(self, events: Iterable[int]) -> None:
-        """Adds events with their messages, without where there is no room for those. Messages of progress are not kept."""
+        """Adds events, and their messages if there is room. Messages of progress are not kept."""
         recording, found, messages = self._recording, dict[int, bytes](), dict[int, bytes]()
         for number in events:
             offset = recording.table.offsets[number]

@@ -1,9 +1,9 @@
 """Spans: the requests of a session as traces, by OpenTelemetry's conventions for MCP.
 
-Each request is a span, of the client's as of the server's, and what happened to it are the span's events. A request that
-carries a trace context (``traceparent`` in ``_meta``, SEP-414) belongs to that trace. In a session of a tap the context is
-that of the client's own span, so ours is its child; in a session of mcp-tui it is that of our span, so that what the server
-writes becomes its child.
+Each request, from the client or the server, is a span, with its progress, cancel, and so on as span events. A request with a
+trace context (``traceparent`` in ``_meta``, SEP-414) belongs to that trace. In a session of a tap, the context is that of
+the client's own span, so the tap's span is a child of it. In a session of mcp-tui, the context is that of mcp-tui's span,
+so that spans of the server become its children.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from mcp_tui.protocol.values import frozen
 Attributes = Mapping[str, str | int | float | bool]
 
 LATE_SECONDS: Final = 60.0
-"""Seconds for which the span of a cancelled request waits for a late answer, where spans are sent as they end."""
+"""The seconds for which the span of a cancelled request waits for a late answer, if spans are sent during the session."""
 
 CONTEXT_BYTES: Final = 1_000_000
-"""Bytes of a request up to which a trace context is looked for in it."""
+"""The most bytes of a request in which a trace context is searched."""
 
 WAITING_CONTEXTS: Final = 1000
-"""Trace contexts that may wait for their request to be written."""
+"""The most trace contexts that wait for the event of their request."""
 
 REMEMBERED_SPANS: Final = 10_000
-"""Newest requests whose spans others may be linked to."""
+"""The number of newest requests to whose spans later spans may be linked."""
 
 SPANS_IN_A_LINE: Final = 500
 
@@ -57,9 +57,9 @@ _NAME_ATTRIBUTES: Final = {
     "resources/subscribe": "mcp.resource.uri",
     "resources/unsubscribe": "mcp.resource.uri",
 }
-"""The attribute that takes the name of a request."""
+"""The attribute for the name of a request, by method."""
 _UNTOLD: Final = {"record", "event", "mono", "id", "seq", "method", "name", "parent", "limits"}
-"""Members of an event's record that its span has, or nobody asks for."""
+"""Members of the record of an event that are not attributes of a span event."""
 
 
 @frozen
@@ -72,7 +72,7 @@ class SpanContext:
 
 @frozen
 class SpanEvent:
-    """Something that happened at a time, in seconds since the epoch."""
+    """An event of a span; ``at`` is in seconds since the epoch."""
 
     name: str
     at: float
@@ -81,9 +81,9 @@ class SpanEvent:
 
 @frozen
 class TraceSpan:
-    """A request, from its sending to its end, in seconds since the epoch. ``error`` is empty where it did not fail.
+    """The span of a request; times are in seconds since the epoch. ``error`` is empty if the request did not fail.
 
-    ``kind`` is that of the span; ``id`` is that of the request, ``None`` for a request of the server's.
+    ``id`` is the id of the request; ``None`` for a request from the server.
     """
 
     name: str
@@ -100,10 +100,10 @@ class TraceSpan:
 
 
 class SpanMaker:
-    """Makes spans of the records of one session, in their order.
+    """Makes spans from the records of one session, in order.
 
-    A cancelled request is over when its answer came late, when nobody listens any more, or ``hold`` seconds after its end;
-    what comes after that is a span of its own. ``redact`` removes secrets from a text.
+    The span of a cancelled request is complete after its late answer, when the answer is no longer awaited, or
+    ``late_seconds`` after its end. A later message is a separate span. ``redact`` removes secrets from a text.
     """
 
     def __init__(
@@ -120,17 +120,17 @@ class SpanMaker:
         self._connected = ev.Connected(at=header.mono, transport="", revision="", server="")
         self._at = header.mono
         self._contexts: dict[int, SpanContext] = {}
-        """Trace contexts of requests, by the numbers of their frames."""
+        """The trace contexts of requests, by the numbers of their frames."""
         self._carried: dict[TypedId, list[SpanContext]] = {}
-        """Trace contexts of the rounds of each open request."""
+        """The trace contexts of the rounds of each open request."""
         self._known: dict[TypedId, SpanContext] = {}
         self._tasks: dict[str, SpanContext] = {}
         self._cancelled: dict[TypedId, Request] = {}
-        """Cancelled requests that may be answered late, in the order of their ends."""
+        """Cancelled requests that may be answered late, in order of their ends."""
         self._asked: dict[TypedId, ev.ServerRequestReceived] = {}
 
     def take(self, record: Record) -> Iterator[TraceSpan]:
-        """Takes in a record; yields the spans that are whole with it."""
+        """Handles a record; yields the spans that it completes."""
         if not isinstance(record, ev.Event):
             head, raw = record
             self._at = max(self._at, head.at)
@@ -157,7 +157,7 @@ class SpanMaker:
             yield self._made(self._cancelled.pop(next(iter(self._cancelled))))
 
     def rest(self) -> Iterator[TraceSpan]:
-        """Yields the spans of the requests that are still open at the end of the session."""
+        """Yields the spans of requests that are still open at the end of the session."""
         for row in [*self._cancelled.values(), *self._requests.unfinished.values()]:
             yield self._made(row)
         for asked in self._asked.values():
@@ -190,11 +190,11 @@ class SpanMaker:
                 self._cancelled[key] = row
 
     def _context_of(self, row: Request) -> SpanContext:
-        """Returns the ids of a request's span once nothing changes them any more."""
+        """Returns the final ids of the span of a request."""
         return self._known.get(_key(row.id)) or self._context(row)
 
     def _context(self, row: Request) -> SpanContext:
-        """Returns the ids of a request's span, by what is known of the request so far."""
+        """Returns the ids of the span of a request, from its trace context and parent so far."""
         key = _key(row.id)
         carried = self._carried.get(key)
         if carried and self._header.purpose != "tap":
@@ -210,7 +210,7 @@ class SpanMaker:
         return None if row.parent is None else self._known.get(_key(row.parent))
 
     def _digits(self, key: TypedId, what: str, count: int) -> str:
-        """Returns digits that are the same whenever the session is read."""
+        """Returns hexadecimal digits that are the same each time the session is exported."""
         text = f"{self._header.id} {what} {key[0].__name__} {key[1]}"
         return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:count]
 
@@ -218,7 +218,7 @@ class SpanMaker:
         key = _key(row.id)
         context, parent = self._context_of(row), self._parent(row)
         began = row.called_at if row.sent_at is None else row.sent_at
-        # what mcp-tui asks for itself may be refused, as the probe for another protocol version is
+        # Internal requests of mcp-tui may be refused without being an error, such as one in another protocol version.
         error, kind = ("", "") if self._is_own(row) else _failure(row)
         attributes = {
             **self._about(row),
@@ -270,7 +270,7 @@ class SpanMaker:
         )
 
     def _late(self, row: Request, event: ev.Late | ev.Duplicate) -> TraceSpan:
-        """Returns a span for what came after that of its request."""
+        """Returns a span for a message that arrived after the end of the span of its request."""
         about = self._context_of(row)
         return TraceSpan(
             name=f"{self._redact(row.method)} {name_of(type(event))}",
@@ -286,7 +286,7 @@ class SpanMaker:
         )
 
     def _asked_span(self, asked: ev.ServerRequestReceived, over: ev.Event | None) -> TraceSpan:
-        """Returns the span of a request of the server's, which ends with an event, or with the session."""
+        """Returns the span of a request from the server; ``over`` is the event that ended it, or ``None`` at the end."""
         carried = self._contexts.pop(asked.seq, None)
         parent = carried or (None if asked.parent is None else self._known.get(_key(asked.parent)))
         key = (ev.ServerRequestReceived, asked.request_id)
@@ -312,7 +312,7 @@ class SpanMaker:
         )
 
     def _is_own(self, row: Request) -> bool:
-        """Whether mcp-tui made a request for itself; behind a tap the client made all."""
+        """Whether a request is internal to mcp-tui; in a session of a tap, the client made all requests."""
         return row.internal and self._header.purpose != "tap"
 
     def _about(self, row: Request) -> dict[str, Any]:
@@ -356,7 +356,7 @@ class SpanMaker:
 
 
 def otlp_lines(spans: Iterable[TraceSpan], header: Header) -> Iterator[str]:
-    """Yields spans as OTLP in JSON, some in a line (OpenTelemetry Protocol File Exporter)."""
+    """Yields lines of OTLP in JSON, each with several spans (OpenTelemetry Protocol File Exporter)."""
     resource = {"attributes": _otlp_attributes(resource_of(header))}
     scope = {"name": "mcp-tui", "version": __version__}
     source = iter(spans)
@@ -366,12 +366,12 @@ def otlp_lines(spans: Iterable[TraceSpan], header: Header) -> Iterator[str]:
 
 
 def resource_of(header: Header) -> Attributes:
-    """Returns the attributes of what made the spans."""
+    """Returns the attributes of the resource that made the spans."""
     return {"service.name": "mcp-tui", "service.version": __version__, "service.instance.id": header.id}
 
 
 def nanoseconds(at: float) -> int:
-    """Returns seconds in nanoseconds; a float has no more than microseconds of a time since the epoch."""
+    """Converts seconds to nanoseconds, rounded to microseconds, the precision of a float for times since the epoch."""
     return round(at * 1e6) * 1000
 
 
@@ -411,7 +411,7 @@ def _otlp_value(value: str | float) -> dict[str, object]:
     match value:
         case bool():
             return {"boolValue": value}
-        case int():  # of 64 bits
+        case int():  # OTLP has integers of 64 bits
             return {"intValue": str(value)} if abs(value) < 1 << 63 else {"stringValue": str(value)}
         case float():
             return {"doubleValue": value if math.isfinite(value) else str(value)}
@@ -420,7 +420,7 @@ def _otlp_value(value: str | float) -> dict[str, object]:
 
 
 def _failure(row: Request) -> tuple[str, str]:
-    """Returns why a request failed and the kind of the failure, both empty where it did not."""
+    """Returns why a request failed, and the kind of the failure; both are empty if it did not fail."""
     if row.cause in evidence.TIMEOUTS:
         return row.reason, "timeout"
     if row.cause is not None:

@@ -1,6 +1,6 @@
-"""The state folder, for files that mcp-tui creates on its own: journals, running tasks, the layout of the screen.
+"""The state folder, for files that mcp-tui creates automatically: journals, running tasks, the layout of the screen.
 
-The first frame of the workbench waits for this module, so it imports nothing from the journal.
+This module imports nothing from the journal, because the workbench loads it before its first frame.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from pathlib import Path
 from typing import Final
 
 _UNFINISHED: Final = ".mcp-tui-"
-"""What stands in the names of our unfinished files: other programs have such files in the same folders."""
+"""A part of the names of mcp-tui's unfinished files, which distinguishes them from those of other programs."""
 
 
 def state_folder() -> Path:
-    """Returns ``$MCP_TUI_STATE``, or the system's folder for state (``~/.local/state/mcp-tui``)."""
+    """Returns ``$MCP_TUI_STATE``, or mcp-tui's folder in the system's state folder (``~/.local/state/mcp-tui``)."""
     named = os.environ.get("MCP_TUI_STATE")
     if named:
         return Path(named).expanduser()
-    # Not where the environment names the folder.
+    # Imported here, because it is not needed if the environment names the folder.
     from platformdirs import user_state_path
 
     return user_state_path("mcp-tui", appauthor=False)
 
 
 def open_without_waiting(name: str, flags: int) -> int:
-    """Opens a file, without waiting for the process at the other end if it is a pipe; an ``opener``."""
+    """Opens a file without waiting for the other end if it is a pipe; for the argument ``opener`` of ``open()``."""
     return os.open(name, flags | os.O_NONBLOCK)
 
 
 def make_folders(folder: Path) -> None:
-    """Creates a folder and its missing parents, each for its owner only, whatever the umask."""
+    """Creates a folder and its missing parents, each for its owner only, regardless of the umask."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
@@ -43,7 +43,7 @@ def make_folders(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Writes the names in a folder to the disk, if its file system can do that."""
+    """Writes the entries of a folder to the disk, if its file system supports that."""
     with suppress(OSError):
         number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -53,7 +53,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_alone(file: int) -> bool:
-    """Takes the lock of an open file; returns false if another process has it. It is released when the file is closed.
+    """Locks an open file; returns false if another process has the lock. Closing the file releases the lock.
 
     Raises:
         OSError: the file system has no locks.
@@ -75,25 +75,24 @@ def replace_file(
 ) -> None:
     """Replaces a file atomically; only its owner can read it (0600, in folders of 0700).
 
-    After a crash of the machine it is the old file or the new one, and the new one once this has returned. With ``durable``
-    false it may be lost then. ``like`` is the file that it replaces, whose mode and owner it keeps.
-
-    The unfinished files that killed processes left in its folder are removed first.
+    After a crash of the machine, the file has either the old or the new content; once this function has returned, the new
+    one. Without ``durable``, the content may be lost in a crash. ``like`` is the status of the replaced file, whose mode
+    and owner the new file gets. Unfinished files of killed processes in the folder are removed first.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     make_folders(path.parent)
     remove_unfinished(path.parent)
     number, name = _unfinished(path)
     try:
-        # Renamed before it is closed: until then its lock says that it is being written.
+        # Renamed before it is closed, because the lock shows other processes that the file is being written.
         with os.fdopen(number, "wb") as stream:
             stream.write(content.encode() if isinstance(content, str) else content)
             now = os.fstat(number)
             if like is not None and (like.st_uid, like.st_gid) != (now.st_uid, now.st_gid):
                 os.fchown(number, like.st_uid, like.st_gid)
-            # set, in case the umask denies even the owner
+            # Set explicitly, in case the umask denies access even to the owner.
             os.fchmod(number, 0o600 if like is None else stat.S_IMODE(like.st_mode))
             stream.flush()
             if durable:
@@ -108,7 +107,7 @@ def replace_file(
 
 
 def remove_unfinished(folder: Path) -> int:
-    """Removes the unfinished files that killed processes left in a folder, none that is being written; returns how many."""
+    """Removes unfinished files of killed processes in a folder, but none that is being written; returns the number."""
     name = re.compile(rf"\..+{re.escape(_UNFINISHED)}[a-z0-9_]{{8}}", re.DOTALL)
     removed = 0
     with suppress(OSError), os.scandir(folder) as entries:
@@ -126,14 +125,14 @@ def remove_unfinished(folder: Path) -> int:
 
 
 def _unfinished(path: Path) -> tuple[int, str]:
-    """Creates the file that is to replace another, with a lock; returns its descriptor and its path."""
+    """Creates and locks a temporary file that will replace ``path``; returns its descriptor and its path."""
     import tempfile  # slow to import, and most commands do not need it
 
     while True:
-        # 0600 from the start
+        # mkstemp() creates the file with mode 0600.
         number, name = tempfile.mkstemp(prefix=f".{path.name}{_UNFINISHED}", dir=path.parent)
         with suppress(OSError):  # some file systems have no locks
             is_alone(number)
         if os.fstat(number).st_nlink:
             return number, name
-        os.close(number)  # another process took it for a killed one's, before it had its lock
+        os.close(number)  # another process removed the file as unfinished, before it was locked

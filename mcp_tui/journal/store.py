@@ -1,8 +1,8 @@
-"""The store: frames and events of a live session, in memory and on their way into files.
+"""The store: frames and events of a live session, in memory and in files.
 
-Appending costs a few microseconds and neither encodes, redacts, nor writes. That is done in bulk at the end of the same turn
-of the event loop, so a ``kill -9`` loses what came in one turn at most. Views read the store and compare
-:attr:`Store.version`; nothing is pushed to them.
+Appending takes a few microseconds, and does not encode, redact, or write. This is done for all records at the end of the
+same turn of the event loop, so that a ``kill -9`` loses at most the records of one turn. Views read the store, and compare
+:attr:`Store.version`; the store does not notify them.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from mcp_tui.protocol.events import Event, Note, RequestId
 from mcp_tui.protocol.messages import Json, encode
 
 PAYLOAD_BYTES: Final = 32 * 1024 * 1024
-"""Bytes of payloads kept in memory."""
+"""The most bytes of payloads in memory."""
 
 FRAMES: Final = 225_000
-"""Frames whose heads are kept."""
+"""The most frames whose heads are in memory."""
 
 LOG_EVENTS: Final = 22_500
-"""Events kept for the log."""
+"""The most events in the log."""
 
 LOG_CHARACTERS: Final = 16 * 1024 * 1024
-"""Characters of text kept for the log."""
+"""The most characters of text in the log."""
 
 UNWRITTEN_BYTES: Final = 256 * 1024
-"""Bytes that may wait to be written, however long a turn of the event loop takes."""
+"""The most bytes that wait to be written during a long turn of the event loop."""
 
 _OVERHEAD_BYTES: Final = 64
-"""Bytes of memory that a payload takes in addition to its own."""
+"""The bytes of memory that a payload takes in addition to its size."""
 
 _STORABLE: Final = (int, str, float)
 
 _COLUMN_ROWS: Final = 256
-"""Frames that are put into columns together: one alone takes three times as long."""
+"""The number of frames that are moved to the columns together, which is three times as fast as one by one."""
 
 _HEAD_CHARACTERS: Final = 128
-"""Characters kept of a method or an id: those of a hostile server may be megabytes."""
+"""The most characters of a method or an id in memory; a hostile server may send megabytes."""
 
 
 class Follower(Protocol):
-    """Takes in all records as a :class:`~mcp_tui.journal.writer.Writer` does, but writes no file that can be read back.
+    """Receives all records, like a :class:`~mcp_tui.journal.writer.Writer`, but writes no file that can be read back.
 
-    :class:`~mcp_tui.journal.otlp.SpanSender` alone is one.
+    :class:`~mcp_tui.journal.otlp.SpanSender` implements it.
     """
 
     news: deque[str]
@@ -63,12 +63,13 @@ class Follower(Protocol):
 class Store:
     """Frames and events of one session, in order.
 
-    With ``writers`` everything is also written: to a journal, a recording, or both; ``None`` is ignored. ``soon`` is
-    :meth:`asyncio.loop.call_soon` or similar: it calls back at the end of the turn. Without it, each record is written at
-    once. ``followers`` are given the same records.
-
-    ``memory`` limits the payloads in memory, in bytes; the newest one is always kept. With ``unseen`` nothing is kept there
-    but notes: nobody looks at it.
+    Args:
+        writers: the writers of a journal, a recording, or both; ``None`` is ignored.
+        memory: the most bytes of payloads in memory; the newest payload is always in memory.
+        soon: :meth:`asyncio.loop.call_soon` or similar, which calls back at the end of the turn. Without it, each record is
+            written at once.
+        followers: other receivers of all records.
+        unseen: whether no view reads the store, so that only notes are stored in memory.
     """
 
     def __init__(
@@ -84,13 +85,13 @@ class Store:
         self.frames = Frames()
         self.log = EventLog()
         self.version = 0
-        """Grows with every frame and event."""
+        """A number that grows with every frame and event."""
         self.problems: list[str] = []
-        """Why a journal or recording stopped, and that it continues, in order; each is in the log as well."""
+        """Sentences about a journal or recording that stopped or continued, in order; they are in the log, too."""
         self.learned: set[str] = set()
-        """Secrets of the session itself: tokens of a sign-in."""
+        """The secrets of the session itself, such as tokens of a sign-in."""
         self.hidden: set[Member] = set()
-        """Secrets that a person typed into a server's form, with their names."""
+        """The secrets that the user typed into a form of the server, with their names."""
         self.writers = tuple(writer for writer in writers if writer is not None)
         self._takers: tuple[Follower, ...] = (*self.writers, *followers)
         self._memory = memory
@@ -106,7 +107,7 @@ class Store:
         self._at = 0.0
 
     def rename_for(self, server: str) -> None:
-        """Names the journal, if there is one, by its server, which was not known when it began."""
+        """Renames the journal, if there is one, after its server, which was unknown when the journal was created."""
         for writer in self.writers:
             writer.rename_for(server)
 
@@ -123,9 +124,9 @@ class Store:
         id: object = None,
         own: bool = False,
     ) -> int:
-        """Appends a frame and returns its number, from 1.
+        """Appends a frame; returns its number, from 1.
 
-        ``at`` is monotonic seconds. ``id`` may have any type; only strings and numbers are kept.
+        ``at`` is in monotonic seconds. ``id`` may have any type; only strings and numbers are stored.
         """
         self._seq += 1
         self.version += 1
@@ -136,7 +137,7 @@ class Store:
             self.frames.append(at, direction, method, known, size, stream)
             self._payloads.append(raw)
             self._payload_bytes += size + _OVERHEAD_BYTES
-            # The newest stays even if it alone is larger: it is the one that somebody is about to look at.
+            # The newest payload stays even if it exceeds the limit, because the user may look at it next.
             while self._payload_bytes > self._memory and len(self._payloads) > 1:
                 self._payload_bytes -= len(self._payloads.popleft()) + _OVERHEAD_BYTES
         if self._takers:
@@ -154,13 +155,13 @@ class Store:
             self._write(event, _OVERHEAD_BYTES)
 
     def learn(self, values: Iterable[str]) -> None:
-        """Redacts these secrets in everything that is written from now on."""
+        """Redacts these secrets in all records written later."""
         self.learned.update(values)
         for writer in self.writers:
             writer.redactor.learn(self.learned)
 
     def hide(self, members: Iterable[tuple[str, Json]]) -> None:
-        """Hides the values of these members of answers, however short, in everything that is written from now on."""
+        """Redacts the values of these members of answers, of any length, in all records written later."""
         new = {(encode(name) + b":", encode(value)) for name, value in members} - self.hidden
         self.hidden |= new
         for writer in self.writers:
@@ -169,13 +170,13 @@ class Store:
     # -- read ------------------------------------------------------------------------------------------------
 
     def payload(self, seq: int) -> bytes | None:
-        """Returns the bytes of a frame: unchanged while they are in memory, then from a file, without secrets."""
+        """Returns the bytes of a frame: unchanged from memory, or else redacted from a file; ``None`` if unavailable."""
         index = seq - self._seq + len(self._payloads) - 1
         if 0 <= index < len(self._payloads):
             return self._payloads[index]
         if not 0 < seq <= self._seq:
             return None
-        # Only what is not on disk yet is worth a flush: looking at an old frame must not make the session write.
+        # Flushes only if the frame is not in a file yet, so that reading an old frame does not cause a write.
         found = self._written(seq)
         if found is None:
             self.flush()
@@ -190,32 +191,32 @@ class Store:
 
     @property
     def is_written(self) -> bool:
-        """Whether what is added is also written: to a file that takes it."""
+        """Whether records are written to a file without an error."""
         return any(writer.is_writing for writer in self.writers)
 
     def flush(self) -> None:
-        """Writes everything now."""
+        """Writes all waiting records now."""
         self._run(until_done=True)
 
     def tend(self) -> None:
-        """Has the writers do soon what is due without a record: what has become too old is deleted."""
+        """Lets the writers delete old journals soon, even if no record is appended."""
         if self._soon is not None and not self._called:
             self._called = True
             self._soon(self._turn)
 
     def close(self) -> None:
-        """Writes everything and closes the files."""
+        """Writes all waiting records, and closes the files."""
         self.flush()
         for follower in self._takers[len(self.writers) :]:
             follower.close()
-        self._report()  # for the journal, too
+        self._report()  # before the writers are closed, so that the journal has the reports of followers
         self.flush()
         for writer in self.writers:
             writer.close()
         self._report()
 
     def abandon(self) -> None:
-        """Leaves the files, and what is not written yet, to another process, which has all that too."""
+        """Closes the files without writing, because another process has the same files and records."""
         for writer in self.writers:
             writer.abandon()
 
@@ -227,7 +228,7 @@ class Store:
         elif not self._called:
             self._called = True
             self._soon(self._turn)
-        # A turn that reads a flood can be long. What came in it must not grow without bound until its end.
+        # A turn that reads a flood of messages can be long, and the records must not grow without limit until its end.
         elif self._unwritten_bytes > UNWRITTEN_BYTES:
             self._run(until_done=False)
 
@@ -239,9 +240,9 @@ class Store:
             self._soon(self._turn)
 
     def _run(self, *, until_done: bool) -> None:
-        """Writes everything that waits, or about 256 kB of it."""
-        # Taken out before it runs: what a writer reports is an event, which comes back here through :meth:`_write`, and a
-        # generator that is running cannot be entered again.
+        """Writes all waiting records, or about 256 kB of them."""
+        # Removed before it runs: a report of a writer is an event that calls :meth:`_write` and so this method again, and a
+        # running generator cannot be entered.
         work, self._work = self._work or self._working(), None
         self._hurries = until_done
         for _ in work:
@@ -251,7 +252,7 @@ class Store:
 
     def _working(self) -> Iterator[None]:
         while True:
-            # All takers get the same batch, and what arrives while they work waits for the next one: order is kept in each.
+            # All takers get the same batch. Records that arrive meanwhile wait for the next batch, which keeps the order.
             records, self._unwritten = self._unwritten, []
             self._unwritten_bytes = 0
             for taker in self._takers:
@@ -259,13 +260,13 @@ class Store:
             self._report()
             if self._unwritten:
                 continue
-            # A writer that removes old parts does so between its records, and never while somebody waits for them.
+            # A writer that removes old parts does this between records, but not while a caller waits in flush().
             if self._hurries or not any(writer.busy for writer in self.writers):
                 return
             yield
 
     def _report(self) -> None:
-        """Logs what the writers and followers report."""
+        """Logs the reports of the writers and followers."""
         for writer in self.writers:
             while writer.notes:
                 self.event(Note(at=self._at, text=writer.notes.popleft()))
@@ -277,10 +278,10 @@ class Store:
 
 
 class Frames:
-    """The heads of the newest frames, oldest first, without a gap; :attr:`hidden` counts those dropped.
+    """The heads of the newest frames, oldest first; :attr:`hidden` counts dropped ones.
 
-    They are kept in columns, about 70 bytes per frame; the newest wait to be put there. Above ``capacity`` the oldest eighth
-    is dropped.
+    The heads are stored in columns, with about 70 bytes per frame; the newest ones wait to be moved there. Above
+    ``capacity``, the oldest eighth is dropped.
     """
 
     def __init__(self, capacity: int = FRAMES) -> None:
@@ -305,21 +306,21 @@ class Frames:
         size: int,
         stream: RequestId | None,
     ) -> None:
-        """Appends the newest frame by the parts of its head."""
+        """Appends the head of the newest frame."""
         self._new.append((at, size, direction == "out", method, id_, stream))
         self._space -= 1
         if not self._space:
             self._space = self._together
             self._settle()
             if len(self._at) > self._capacity:
-                # An eighth at once: to drop one for each that comes would move all the others every time.
+                # An eighth is dropped at once, because dropping single frames would move all others each time.
                 surplus = len(self._at) // 8
                 self.hidden += surplus
                 for column in (self._at, self._size, self._out, self._method, self._id, self._stream):
                     del column[:surplus]
 
     def _settle(self) -> None:
-        """Puts the newest frames into the columns."""
+        """Moves the newest frames to the columns."""
         if self._new:
             at, size, out, method, id_, stream = zip(*self._new, strict=True)
             self._at.extend(at)
@@ -331,12 +332,12 @@ class Frames:
             self._new.clear()
 
     def find(self, seq: int) -> int | None:
-        """Returns the index of a frame, or ``None`` if it is not kept."""
+        """Returns the index of a frame by its number; ``None`` if it was dropped."""
         index = seq - self.hidden - 1
         return index if 0 <= index < len(self) else None
 
     def until(self, at: float) -> int:
-        """Returns the number of kept frames before a time."""
+        """Returns the number of frames in memory before a time."""
         self._settle()
         return bisect_left(self._at, at)
 
@@ -361,7 +362,7 @@ class Frames:
 
 
 class EventLog(list[Event]):
-    """The newest events of a log, oldest first; :attr:`hidden` counts those dropped.
+    """The newest events of a log, oldest first; :attr:`hidden` counts dropped ones.
 
     Above ``capacity`` events, or ``text`` characters in them, the oldest eighth is dropped.
     """

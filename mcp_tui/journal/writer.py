@@ -1,7 +1,7 @@
-"""The writer of journals and recordings: it appends whole lines, which are readable after a ``kill -9``.
+"""The writer of journals and recordings. It appends complete lines, which are readable after a ``kill -9``.
 
-What was handed to the operating system survives the end of the process, so nothing is synchronised to the disk: only a crash
-of the machine can lose what was written.
+Data written to the operating system survives the end of the process, so nothing is synchronised to the disk. Only a crash of
+the machine can lose written records.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ from mcp_tui.protocol.events import Event
 from mcp_tui.protocol.messages import Json
 
 Record = Event | tuple[FrameHead, bytes]
-"""A record to write: an event, or a frame's head with its bytes."""
+"""A record to write: an event, or the head of a frame with its bytes."""
 
 WRITE_BYTES: Final = 256 * 1024
-"""Bytes of lines that go into one write."""
+"""The bytes of lines that are written together."""
 
 FIRST_RETRY_SECONDS: Final = 1.0
-"""Seconds until the first attempt to continue after a failed write; doubled after each further failure."""
+"""The seconds until the first attempt to continue after a failed write; doubled after each further failure."""
 
 MAX_RETRY_SECONDS: Final = 60.0
-"""Seconds between two attempts at most."""
+"""The most seconds between two attempts."""
 
 
 NEEDED_BYTES: Final = 1024 * 1024
-"""Bytes of what is needed of the removed parts of a journal, at most."""
+"""The most bytes of records that are kept from the removed parts of a journal."""
 
 
 LEAST_PARTS: Final = 2
-"""Parts of a journal that stay, however little room there is: the newest one may be empty yet."""
+"""The number of parts that are never removed for lack of room; the newest part may still be empty."""
 
 PARTS_AT_ONCE: Final = 4
-"""Parts that go together: what is needed of them is written again each time."""
+"""The most parts that are removed together, because the records to keep are written again each time."""
 
 
 @dataclass(slots=True)
 class _Part:
-    """A part of a journal: its number, and its offset in all of it.
+    """A part of a journal: its number, and its offset in the whole journal.
 
-    It was written from ``began`` to ``until``, as :func:`mcp_tui.clock.awake` says.
+    The part was written from ``began`` to ``until``, on the clock of :func:`mcp_tui.clock.awake`.
     """
 
     number: int
@@ -73,9 +73,10 @@ class _Part:
 
 @dataclass(slots=True)
 class _Gap:
-    """Records that could not be written, and why. Times are those of the records.
+    """Records that could not be written, and the reason. Times are those of the records.
 
-    ``torn`` means that part of a line is left in the file; ``wait`` is the number of seconds between attempts to continue.
+    ``torn`` says whether a part of a line is left in the file. ``wait`` is the number of seconds between attempts to
+    continue.
     """
 
     why: str
@@ -87,7 +88,7 @@ class _Gap:
     retry_at: float = 0.0
 
     def add(self, record: Record) -> None:
-        """Counts one more record."""
+        """Counts a record."""
         if isinstance(record, Event):
             self.at = record.at
             self.events += 1
@@ -98,18 +99,18 @@ class _Gap:
 
 
 class Writer:
-    """One file of records. Its header is written at once.
+    """One file of records. The constructor writes the header.
 
-    It is a new file, also the ``recording`` that a person names: where that has content, or is being written, the next one
-    that has not (:func:`~mcp_tui.journal.journal_files.open_numbered`). The path must not be a symbolic link, and only its
-    owner can read the file (0600, whatever the umask). The folder must exist. With ``rotate``, a number of bytes, or
-    ``retention``, the file continues in another part (:mod:`mcp_tui.journal.journal_files`) when it is that long or old.
-    With ``retention`` its oldest parts, and other journals of the folder, go when there are too many. That is done in
-    pieces, one after each batch of records, while it is :attr:`busy`.
+    The file is always new. If the user names a ``recording`` that has content or is being written, the next free name is
+    used (:func:`~mcp_tui.journal.journal_files.open_numbered`). The path must not be a symbolic link, and only its owner
+    can read the file (0600, regardless of the umask). The folder must exist. With ``rotate``, a number of bytes, or
+    ``retention``, the file continues in another part (:mod:`mcp_tui.journal.journal_files`) when it is long or old
+    enough. With ``retention``, its oldest parts and other journals in the folder are removed if they exceed the limits.
+    This is done in pieces, one after each batch of records, while the writer is :attr:`busy`.
 
-    Disk errors never reach a caller: when a write fails, or the file was deleted, it ends after its last whole line, and
-    :attr:`news` says what happened. Records are then counted and dropped. Writing is tried again after a second by the times
-    of the records; the first line after that is the gap, with its end as ``mono``::
+    Disk errors are not raised. If a write fails, or the file was deleted, the file ends after its last complete line, and
+    :attr:`news` has a sentence about it. Records are then counted and dropped. After a second, by the times of the
+    records, the writer tries to continue. The first line after that is the gap; its ``mono`` is the end of the gap::
 
         {"record":"gap","mono":8130.5,"frames":12,"events":30,"why":"no space left on device"}
 
@@ -134,21 +135,21 @@ class Writer:
             self.path = Path(path)
             self._file = open_private(self.path, replace=False)
         self.news: deque[str] = deque()
-        """Sentences for the user: that writing stopped, that it continues. The store takes them."""
+        """Sentences for the user that writing stopped or continued. The store removes them."""
         self._name = "recording" if recording else "journal"
         self.redactor = redactor or Redactor()
         self.notes: deque[str] = deque()
-        """Sentences about what was deleted, for the log."""
+        """Sentences about deleted journals, for the log."""
         self._retention = retention
         self._rotate = rotate if retention is None else retention.part_bytes
         self._began = clock.wall(), clock.awake()
         self._tended = self._began[1]
         self._tending: Iterator[None] | None = None
         self._buffer = bytearray()
-        self._end = 0  # of everything written and buffered, in all parts together
-        self._whole = 0  # of the last whole line that was written
+        self._end = 0  # bytes written and buffered, in all parts together
+        self._whole = 0  # the end of the last complete line that was written
         self._parts = [_Part(1, 0, self._began[1], self._began[1])]
-        self._seqs = array("I")  # of the frames in the file
+        self._seqs = array("I")  # numbers of the frames in the file
         self._offsets = array("Q")
         self._gap: _Gap | None = None
         self._wait = FIRST_RETRY_SECONDS
@@ -158,11 +159,11 @@ class Writer:
 
     @property
     def is_writing(self) -> bool:
-        """Whether the file took what was written last."""
+        """Whether the last write succeeded."""
         return self._file is not None and self._gap is None
 
     def rename_for(self, server: str) -> None:
-        """Names a journal by its server, as long as it has one part. A recording keeps the name that a person gave it."""
+        """Renames a journal after its server, while it has one part. A recording keeps the name that the user gave."""
         path = renamed_journal(self.path, server)
         if self._name == "journal" and path is not None and len(self._parts) == 1:
             with suppress(OSError):
@@ -171,16 +172,16 @@ class Writer:
     # -- write -----------------------------------------------------------------------------------------------
 
     def write(self, wanted: Iterable[Record]) -> Iterator[None]:
-        """Writes records, in order, in as few writes as make sense. Yields after each 256 kB of work."""
+        """Writes records, in order, in large writes. Yields after each 256 kB."""
         end = self._end
         for record in wanted:
             if self._file is None:
                 return
-            # A part ends between two records, never within one: each part has to be readable alone.
+            # A part ends between two records, because each part must be readable alone.
             if self._rotate is not None and self._end - self._parts[-1].start >= self._rotate:
                 self._begin_part(self._rotate)
             if self._gap is not None:
-                # While the disk refuses, records are counted and not kept: they would fill the memory of the session.
+                # While writes fail, records are only counted, because storing them would fill the memory.
                 self._gap.add(record)
             elif isinstance(record, Event):
                 self._add(self._event_line(record))
@@ -201,7 +202,7 @@ class Writer:
 
     @property
     def busy(self) -> bool:
-        """Whether more is to be removed."""
+        """Whether parts or journals are still being removed."""
         return self._tending is not None
 
     def close(self) -> None:
@@ -214,14 +215,14 @@ class Writer:
                 os.close(file)
 
     def abandon(self) -> None:
-        """Leaves the file to another process, which has it too."""
+        """Closes the file without writing, because another process has it, too."""
         file, self._file = self._file, None
         if file is not None:
             os.close(file)
 
     def _begin_part(self, rotate: int) -> None:
-        """Continues in another part. If none can be created, this one grows by as much again."""
-        # What is in the buffer belongs to the part so far. If that cannot be written, there is a gap to close there first.
+        """Continues in another part. If the part cannot be created, the present one may grow by the same size again."""
+        # The buffer belongs to the present part. If it cannot be written, the gap must be closed in that part first.
         self._push()
         if self._gap is not None or self._file is None:
             return
@@ -229,7 +230,7 @@ class Writer:
         try:
             file = open_private(part_path(self.path, number), replace=False)
         except RecordingError:
-            # A part that is too long loses nothing; to try again with every record would cost a system call each.
+            # A part that is too long loses no data, and another attempt for each record would cost a system call.
             self._rotate = self._end - self._parts[-1].start + rotate
             return
         with suppress(OSError):
@@ -243,7 +244,7 @@ class Writer:
     # -- retention -------------------------------------------------------------------------------------------
 
     def _tend(self, retention: Retention, *, wrote: bool) -> None:
-        """Looks from time to time what has to go, and does a piece of that."""
+        """Checks from time to time for parts and journals to remove, and does a piece of that work."""
         now = clock.awake()
         if wrote:
             self._parts[-1].until = now
@@ -258,11 +259,11 @@ class Writer:
             try:
                 next(self._tending)
             except (StopIteration, OSError, RecordingError):
-                # What the disk refuses now, it may do in an hour.
+                # An error is not final: the next check in an hour may succeed.
                 self._tending = None
 
     def _remove(self, retention: Retention) -> Iterator[None]:
-        """Removes what has to go, in pieces."""
+        """Removes old parts and journals. Yields after each piece of work."""
         from mcp_tui.journal.shortening import shorten  # most sessions are short
 
         while True:
@@ -284,29 +285,29 @@ class Writer:
             del self._offsets[:kept], self._seqs[:kept]
         wall, awake = self._began
         passed = clock.awake() - awake
-        # The first day says nothing about a clock that was wrong at its beginning.
+        # If the clock was wrong at the start of the session, it may have been corrected within a day.
         known = wall + passed if passed > DAY else 0.0
         self.notes += prune(self.path.parent, retention, known=known).deleted
 
     # -- full disk -------------------------------------------------------------------------------------------
 
     def _deleted(self, file: int) -> OSError | None:
-        """Returns the error of a file that nobody finds any more: what is written to it is lost."""
+        """Returns an error if the file was deleted, so that writes to it would be lost; ``None`` if it exists."""
         if os.fstat(file).st_nlink or part_path(self.path, self._parts[-1].number).exists():
             return None
         return OSError(errno.ENOENT, "the file was deleted")
 
     def _stop(self, file: int, error: OSError, lost: bytes) -> None:
-        """Ends the file after its last whole line; ``lost`` is what should have followed."""
+        """Ends the file after its last complete line; ``lost`` has the data that could not be written."""
         torn = False
         try:
-            # Half a record would be read as damage, and the next line would be appended to it.
+            # A part of a record would be read as damage, and the next line would be appended to it.
             os.ftruncate(file, self._whole - self._parts[-1].start)
         except OSError:
             torn = True
         kept = bisect_left(self._offsets, self._whole)
         frames = len(self._offsets) - kept
-        # The offsets of frames that were only in the buffer now point behind the end of the file.
+        # The offsets of frames that were only in the buffer would be after the end of the file.
         del self._offsets[kept:], self._seqs[kept:]
         reason = why(error)
         self.news.append(f"{self._name} stopped at #{self._seqs[-1] if kept else 0}: {reason}")
@@ -316,11 +317,11 @@ class Writer:
         self._end = self._whole
 
     def _continue(self, gap: _Gap) -> None:
-        """Tries to write the gap, and before it the header if even that is missing."""
+        """Tries to write the record of the gap, after the header if that is missing, too."""
         assert self._file is not None
         number, start = self._parts[-1].number, self._parts[-1].start
-        # If the file could not be cut, a line end closes the half record, which is then one damaged line. A file whose very
-        # header did not fit gets it first: nothing in it could be read otherwise.
+        # If the file could not be truncated, a line end closes the incomplete record, which is then one damaged line. A file
+        # without a header gets it first, because it could not be read otherwise.
         line = b"\n" if gap.torn else b""
         if self._whole == start:
             line += part_header(self._header, number)
@@ -330,7 +331,7 @@ class Writer:
             return
         try:
             at = os.lseek(self._file, 0, os.SEEK_END)
-            # One write, so that the gap is there whole or not at all; the disk may be full again in the middle of it.
+            # One write, so that the record is written completely or not at all, even if the disk is full again.
             if os.write(self._file, line) < len(line):
                 os.ftruncate(self._file, at)
                 return
@@ -345,8 +346,8 @@ class Writer:
 
     def _event_line(self, event: Event) -> bytes:
         record = records.encode_event(event)
-        # Of an event only what the server named or said can hold a secret. To search all its values would take most of the
-        # time of a flood.
+        # Only texts and names from the server can contain secrets. Searching all values would take most of the time when
+        # many events arrive.
         for key in (*records.texts_of(event), *describe(event).named_by_server):
             text = record[key]
             if isinstance(text, str):
@@ -355,10 +356,10 @@ class Writer:
 
     def _frame_line(self, head: FrameHead, raw: bytes) -> bytes:
         clean = self.redactor.redact(raw)
-        # Only what we send is learnt from: a server may repeat a token from our arguments under any name. To learn
-        # from what it sends would let it choose what is hidden in the rest of the recording.
+        # Secrets are only learned from messages to the server, because the server may repeat a token from the arguments
+        # under any name. If they were learned from its messages, a server could choose what is redacted later.
         if clean is not raw and head.direction == "out":
-            self.redactor.learn(secrets_in(records.parse_json(raw)))  # the server may repeat them anywhere
+            self.redactor.learn(secrets_in(records.parse_json(raw)))
         record = self._record(head)
         try:
             record["raw"] = clean.decode()
@@ -369,7 +370,7 @@ class Writer:
         return messages.encode(record) + b"\n"
 
     def _record(self, head: FrameHead) -> dict[str, Json]:
-        """Returns the record of a frame without its bytes. A server may use a secret as a method or an id."""
+        """Returns the record of a frame without its bytes. Method and id are redacted if they come from the server."""
         record: dict[str, Json] = {"record": "frame", "seq": head.seq, "mono": head.at, "dir": head.direction}
         foreign = head.direction == "in"
         if head.method:
@@ -383,10 +384,10 @@ class Writer:
         return record
 
     def _write_long_frame(self, head: FrameHead, raw: bytes) -> Iterator[None]:
-        """Writes a long frame in pieces, so that nothing waits for all of it and it is never in memory twice."""
+        """Writes a long frame in pieces, so that other work can run, and no copy of the frame is in memory. Yields."""
         try:
-            # The name of the member, ``raw`` or ``raw_b64``, comes before the bytes, so they are read twice: whether all
-            # of them are UTF-8 has to be known before the first is written.
+            # The bytes are decoded twice: the first pass checks whether all of them are UTF-8, because this decides the
+            # name of the member (``raw`` or ``raw_b64``), which is written before the bytes.
             decode = codecs.getincrementaldecoder("utf-8")().decode
             for start in range(0, len(raw), REDACTED_BYTES):
                 decode(raw[start : start + REDACTED_BYTES], start + REDACTED_BYTES >= len(raw))
@@ -398,7 +399,7 @@ class Writer:
         self._add_frame(head, messages.encode(self._record(head))[:-1] + b',"raw":"')
         size = 0
         for piece in self.redactor.pieces(raw):
-            # The disk refused one of the pieces: the record was cut off with it, and its rest would be damage.
+            # A piece could not be written, and the record was truncated, so the rest would be damage.
             if self._gap is not None:
                 return
             size += len(piece)
@@ -417,13 +418,13 @@ class Writer:
         self._end += len(line)
 
     def _push(self) -> None:
-        """Hands the buffer to the operating system."""
+        """Writes the buffer to the file."""
         if self._file is None or self._gap is not None or not self._buffer:
             return
-        # A new buffer, and the old one by a view: cutting what was written off its front would copy the rest each time.
+        # Uses a new buffer, and a view of the old one: deleting from the front of the buffer would copy the rest each time.
         data, self._buffer = self._buffer, bytearray()
         start, written = self._end - len(data), 0
-        # A deleted file takes every write without an error, and all of it is lost.
+        # Writes to a deleted file succeed, but the data is lost.
         problem = self._deleted(self._file)
         with memoryview(data) as view:
             while written < len(data) and problem is None:
@@ -440,7 +441,7 @@ class Writer:
     # -- read back -------------------------------------------------------------------------------------------
 
     def payload(self, seq: int) -> bytes | None:
-        """Returns the bytes of a frame as written, without its secrets; ``None`` if it was not written."""
+        """Returns the redacted bytes of a frame from the file; ``None`` if the frame was not written."""
         index = bisect_left(self._seqs, seq)
         is_written = index < len(self._seqs) and self._seqs[index] == seq
         if not is_written or self._offsets[index] >= self._whole:

@@ -150,9 +150,7 @@ class Replayed(Call):
         self.send(frames.result_frame(self.id, self.adapt(question.of, asks)), "result")
 
     async def _ask(self, step: RunStep) -> list[RunStep]:
-        """Converts a recorded ``input_required`` result to requests, as before 2026-07-28; returns the steps of the next
-        round.
-        """
+        """Converts a recorded ``input_required`` result to requests (until 2025-11-25); returns the next round's steps."""
         result = as_object(step.frame.get("result"))
         for question in as_object(result.get("inputRequests")).values():
             if await self.wait(self.pose(as_object(question))[1]):

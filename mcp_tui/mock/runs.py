@@ -550,9 +550,7 @@ class _SessionReader:
             self._tasks[step.task] = run
 
     def _owner(self, frame: Object, stream: Json) -> Run | None:
-        """Returns the run that a message belongs to: the run that it names, else the newest waiting run, else the last
-        run.
-        """
+        """Returns the run of a message: the run that the message names, else the newest waiting run, else the last run."""
         if "method" not in frame:
             return self._by_id.find(frame.get("id"))
         params = as_object(frame.get("params"))

@@ -65,7 +65,7 @@ class Mock:
     def serve(self, port: int | None, access: HttpAccess) -> int:
         """Serves until the end; returns the exit status. See :func:`mcp_tui.demo.demo_server.main`."""
         # Over stdio, the time of the first recorded answer includes the start of the recorded server. The time that the
-        #         # start of this mock took is subtracted.
+        # start of this mock took is subtracted.
         self.head = time.process_time() if port is None else 0.0
         return main(port, None, self._settle, "mock", access)
 

@@ -131,9 +131,7 @@ def discarded(what: str, raw: bytes, at: float, stream: RequestId | None) -> Dis
 
 
 def named(name: Json, known: Collection[RequestId]) -> RequestId | None:
-    """Returns the ``known`` id that an id or a token names; ``4``, ``"4"``, and ``4.0`` all name 4. ``None`` for no
-    match.
-    """
+    """Returns the ``known`` id that an id or a token names, or ``None``; ``4``, ``"4"``, and ``4.0`` all name 4."""
     if messages.is_request_id(name) and name in known:
         return name
     number = messages.integer_id(name)

@@ -420,7 +420,7 @@ def _of_the_deleted(trial: Trial, trace: Trace, at: float) -> str:
 
 async def _in_a_new_session(trial: Trial) -> Finding:
     # In a new session, because the server must refuse the deleted one. mcp 1.9 answers every request after a DELETE with
-    #     # 500.
+    # 500.
     other, what = trial.server.connect("after DELETE"), "a call in a new session"
     try:
         await other.open()
@@ -463,8 +463,8 @@ class Experiment:
 
 
 # The experiments run in this order. "cancelled mid-work" is first, because others are compared with its verdicts, and
-# # because it corrects a control run that was slow. Experiments that read the heartbeat run alone, because one file
-# serves all # connections. The DELETE runs alone and last, because the whole server may exit.
+# because it corrects a control run that was slow. Experiments that read the heartbeat run alone, because one file
+# serves all connections. The DELETE runs alone and last, because the whole server may exit.
 EXPERIMENTS: Final = (
     Experiment("cancelled mid-work", mid_work, alone=True),
     Experiment("disconnected", disconnected, beats=True),

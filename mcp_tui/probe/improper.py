@@ -170,7 +170,7 @@ async def malformed(trial: Trial) -> None:
     sent = 0
     for name, id_, params in MALFORMED:
         # Each call starts just before the first cancel that might hit it. If all calls started before the first cancel,
-        #         # those for the last cancels could have ended already on a slow machine.
+        # those for the last cancels could have ended already on a slow machine.
         if server.busy and id_ not in calls:
             calls[id_] = await trial.begin(id=id_)
             await connection.quiet(connection.now() + min(REACTION_SECONDS, trial.mid / 2))

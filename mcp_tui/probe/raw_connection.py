@@ -295,7 +295,7 @@ class ProbeConnection(base.Silence):
             if isinstance(frame, RequestFrame):
                 self._answer(frame)
             # Each message makes every waiting condition scan the arrivals, so their number is limited. The journal has all
-            #             # messages.
+            # messages.
             made = arrival(frame, at, raw, stream)
             if len(self.arrivals) < MOST_ARRIVALS or made.kind in ANSWERS:
                 self.arrivals.append(made)
@@ -552,9 +552,7 @@ class Trace:
         return [each for each in self.connection.arrivals if each.kind in ANSWERS and self._is_named(each)]
 
     def progress(self) -> list[Arrival]:
-        """Returns the progress messages with the token of the request, including those with the token in another JSON
-        type.
-        """
+        """Returns the progress messages with the token of the request, in any JSON type."""
         return [each for each in self.connection.arrivals if each.kind == "progress" and self._is_named(each)]
 
     def foreign_progress(self) -> list[Arrival]:
@@ -579,9 +577,7 @@ class Trace:
         return named(arrival.of, (self.id,)) is not None
 
     def signs(self, until: float) -> dict[str, tuple[float, ...]]:
-        """Returns the times of each sign of work, in seconds after the request was written; heartbeats only up to
-        ``until``.
-        """
+        """Returns the times of each sign of work, in seconds after the request; heartbeats only up to ``until``."""
         sent, arrivals = self.sent_at, self.connection.arrivals
         signs = {BEATS: [beat for beat in self.connection.server.beats if beat <= until]}
         # Unobservable signs are left out instead of being empty, because silence on a closed stream shows nothing.
@@ -606,9 +602,7 @@ class Trace:
         )
 
     def unread(self) -> tuple[tuple[float, str], ...]:
-        """Returns the data that no client reads and that may belong to this request, with the seconds since it was
-        written.
-        """
+        """Returns the data that no client reads and that may belong to this request, in seconds after the request."""
         since = [each for each in self.connection.discarded if each.at > self.sent_at]
         return tuple((each.at - self.sent_at, each.what) for each in since if each.stream in (None, self.id))
 

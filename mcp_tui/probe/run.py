@@ -425,7 +425,7 @@ class Probe:
         lanes = LANES if self.server.transport == "stdio" else 1
         budget = RUN_DURATIONS * (self.server.control.length or 1.0) + RUN_GRACE_SECONDS
         # The run must not exceed its time. Rules that it cuts off are reported as not run; the exit status is 6 if a MUST is
-        #         # among them.
+        # among them.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, self._left(budget))):
                 for alone, group in groupby(due, self._runs_alone):

@@ -156,7 +156,7 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
         state = up = NOTHING
     available = cells - 3 - width(place)
     # Facts that the detail also shows are left out before a name of usual length is cut. The reason of a lost
-    # # connection stays.
+    # connection stays.
     for spare in (up, process, transport, state if connected else NOTHING):
         told = (transport, process, state, up)
         if (
