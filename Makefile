@@ -110,6 +110,7 @@ clients: $(DEV_STAMP) ## Compare what clients from the registries exchange with 
 	$(BIN)/python tests/real/install.py --clients
 	$(BIN)/python -m tests.real.clients $(ARGS)
 	$(BIN)/python -m tests.real.clients.configs $(ARGS)
+	$(BIN)/python -m pytest -n 0 tests/real/test_agents.py
 
 bench: $(DEV_STAMP) ## Measure speed beside other clients; writes benchmarks/RESULTS.md
 	$(BIN)/python tests/real/install.py --peers

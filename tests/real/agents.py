@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from tests.real.install import AGENTS as PARTS
-from tests.real.install import Part
+from tests.real.install import CLIENT_CONFIGS, Part
 from tests.real.model import NAME
+
+OTHERS: Final = CLIENT_CONFIGS[-1]
+"""Agent programs that `make clients` installs."""
 
 ASKED: Final = "Go."
 """What the model is asked for; its script says what it does."""
@@ -50,7 +53,15 @@ class Agent:
     def started(self, home: Path, url: str, server: list[str], variables: dict[str, str]) -> Started:
         """Writes its config into an empty home."""
         made = self.prepare(self.part.folder / "node_modules", home, url, server, variables)
-        env = {**os.environ, **LOOPBACK_ONLY, "HOME": str(home), **made.env}
+        folders = {"XDG_CONFIG_HOME": str(home / ".config"), "XDG_DATA_HOME": str(home / "data")}
+        env = {
+            **os.environ,
+            **LOOPBACK_ONLY,
+            "NO_PROXY": "127.0.0.1",
+            "HOME": str(home),
+            **folders,
+            **made.env,
+        }
         return Started(made.config, made.command, env)
 
 
@@ -107,7 +118,60 @@ def _codex(packages: Path, home: Path, url: str, server: list[str], variables: d
     return Started(config, [str(packages / ".bin" / "codex"), "exec", *options, ASKED])
 
 
+def _opencode(packages: Path, home: Path, url: str, server: list[str], variables: dict[str, str]) -> Started:
+    config = home / ".config" / "opencode" / "opencode.json"
+    config.parent.mkdir(parents=True)
+    options = {"baseURL": f"{url}/v1", "apiKey": "none"}
+    provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {NAME: {}}}
+    entry = {"type": "local", "command": server, "environment": variables}
+    settings = {"provider": {"loopback": provider}, "model": f"loopback/{NAME}", "autoupdate": False}
+    config.write_text(json.dumps(settings | {"mcp": {"demo": entry}}))
+    # npm installs the package of this platform; a script of the other one, which is not run here, would link it
+    program = next(packages.glob("opencode-*/bin/opencode"), packages / ".bin" / "opencode")
+    env = {"OPENCODE_DISABLE_MODELS_FETCH": "1"}
+    return Started(config, [str(program), "run", "--auto", ASKED], env)
+
+
+def _gemini(packages: Path, home: Path, url: str, server: list[str], variables: dict[str, str]) -> Started:
+    config = home / ".gemini" / "settings.json"
+    env = {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+    return _gemini_form(
+        config, packages / ".bin" / "gemini", "gemini-api-key", "gemini-2.5-flash", server, variables, env
+    )
+
+
+def _qwen(packages: Path, home: Path, url: str, server: list[str], variables: dict[str, str]) -> Started:
+    config = home / ".qwen" / "settings.json"
+    env = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": NAME}
+    env |= dict.fromkeys(LOOPBACK_ONLY, "")  # its proxy has no exception for loopback
+    return _gemini_form(config, packages / ".bin" / "qwen", "openai", NAME, server, variables, env)
+
+
+def _gemini_form(
+    config: Path,
+    program: Path,
+    auth: str,
+    model: str,
+    server: list[str],
+    variables: dict[str, str],
+    env: dict[str, str],
+) -> Started:
+    config.parent.mkdir()
+    entry = {"command": server[0], "args": server[1:], "env": variables}
+    settings = {
+        "security": {"auth": {"selectedType": auth}},
+        "mcpServers": {"demo": entry},
+        "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
+        "privacy": {"usageStatisticsEnabled": False},
+    }
+    config.write_text(json.dumps(settings))
+    return Started(config, [str(program), "--yolo", "--model", model, "-p", ASKED], env)
+
+
 AGENTS: Final = (
     Agent("Claude Code", "claude-code", PARTS[0], _claude_code),
     Agent("Codex", "codex-mcp-client", PARTS[1], _codex),
+    Agent("opencode", "opencode", OTHERS, _opencode),
+    Agent("Gemini CLI", "gemini-cli-mcp-client", OTHERS, _gemini),
+    Agent("Qwen Code", "qwen-cli-mcp-client-demo", OTHERS, _qwen),
 )

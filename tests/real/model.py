@@ -6,6 +6,7 @@ An agent program sends the whole conversation with every request. The results of
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ class Call:
     tool: str
     arguments: Body = field(default_factory=dict[str, Any])
 
+
+SEARCH: Final = "tool_search"
+"""A tool of agent programs that offer the tools of servers only to a model that has searched for them."""
 
 Turn = Call | str
 """What the model says at once: it calls a tool, or writes a text and is done."""
@@ -76,7 +80,7 @@ class Model:
         self.results = max(self.results, results, key=len)
         turn = self.script[min(len(results), len(self.script) - 1)]
         if isinstance(turn, Call) and not api.offers(body, turn):
-            turn = "ok"
+            turn = Call(SEARCH, {"query": turn.tool}) if api.offers(body, Call(SEARCH)) else "ok"
         return list(api.events(body, turn, len(results)))
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -86,7 +90,7 @@ class Model:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
                 events = model.answer(self.path, body)
-                lines = (f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
+                lines = (f"{_type_line(each)}data: {json.dumps(each)}\n\n" for each in events)
                 self._send(200 if events else 404, "".join(lines).encode(), "text/event-stream")
 
             def do_GET(self) -> None:
@@ -110,6 +114,16 @@ class Model:
 def _text(content: Any) -> str:
     """The text of what is either a text or a list of parts with texts."""
     return content if isinstance(content, str) else "".join(each.get("text", "") for each in content)
+
+
+def _type_line(event: Body) -> str:
+    """The line with the type of an event; two of the APIs have none."""
+    return f"event: {event['type']}\n" if "type" in event else ""
+
+
+def _named(names: Iterator[str], call: Call) -> str:
+    """The name that an agent program gives a tool: that of its server comes before it."""
+    return next((name for name in names if re.fullmatch(rf"(.*_)?{call.tool}", name)), "")
 
 
 # -- Anthropic's Messages ------------------------------------------------------------------------------------------
@@ -178,12 +192,65 @@ def _response_events(body: Body, turn: Turn, step: int) -> Iterator[Body]:
     yield {"type": "response.completed", "response": {"id": f"resp_{step}", "usage": usage}}
 
 
+# -- OpenAI's Chat Completions ------------------------------------------------------------------------------------
+
+
+def _chat_results(body: Body) -> list[str]:
+    found = (each for each in body["messages"] if each["role"] == "tool")
+    return [_text(each["content"]) for each in found if not each["tool_call_id"].startswith(SEARCH)]
+
+
+def _chat_tool(body: Body, call: Call) -> str:
+    return _named((each["function"]["name"] for each in body.get("tools", [])), call)
+
+
+def _chat_events(body: Body, turn: Turn, step: int) -> Iterator[Body]:
+    delta: Body = {"role": "assistant", "content": turn if isinstance(turn, str) else None}
+    if isinstance(turn, Call):
+        id_ = f"{turn.tool}_{step}_{len(body['messages'])}"
+        function = {"name": _chat_tool(body, turn), "arguments": json.dumps(turn.arguments)}
+        delta["tool_calls"] = [{"index": 0, "id": id_, "type": "function", "function": function}]
+    chunk: Body = {"id": f"chat_{step}", "object": "chat.completion.chunk", "created": 0, "model": NAME}
+    yield {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    reason = "stop" if isinstance(turn, str) else "tool_calls"
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    yield {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": usage}
+
+
+# -- Gemini's generateContent -------------------------------------------------------------------------------------
+
+
+def _content_results(body: Body) -> list[str]:
+    parts = (part for each in body["contents"] for part in each["parts"])
+    return [json.dumps(part["functionResponse"]["response"]) for part in parts if "functionResponse" in part]
+
+
+def _content_tool(body: Body, call: Call) -> str:
+    names = (
+        each["name"] for tools in body.get("tools", []) for each in tools.get("functionDeclarations", [])
+    )
+    return _named(names, call)
+
+
+def _content_events(body: Body, turn: Turn, step: int) -> Iterator[Body]:
+    part: Body = {"text": turn} if isinstance(turn, str) else {}
+    if isinstance(turn, Call):
+        part = {"functionCall": {"name": _content_tool(body, turn), "args": turn.arguments}}
+    usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
+    candidate = {"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
+    yield {"candidates": [candidate], "usageMetadata": usage, "responseId": f"response_{step}"}
+
+
 APIS: Final = {
     "/v1/messages": Api(
         _message_results, lambda body, call: bool(_message_tool(body, call)), _message_events
     ),
     "/v1/responses": Api(
         _response_results, lambda body, call: bool(_response_tool(body, call)), _response_events
+    ),
+    "/v1/chat/completions": Api(_chat_results, lambda body, call: bool(_chat_tool(body, call)), _chat_events),
+    ":streamGenerateContent": Api(
+        _content_results, lambda body, call: bool(_content_tool(body, call)), _content_events
     ),
 }
 """The APIs by the end of their path."""
