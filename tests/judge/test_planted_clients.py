@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final
+from typing import Final, cast
 
 import pytest
 
@@ -83,7 +83,7 @@ AT_ONCE: Final = 3
 def reports(request: pytest.FixtureRequest) -> Iterator[dict[Planted, Future[ClientReport]]]:
     """The runs that these tests ask for, under way in their order."""
     asked = [
-        item.callspec.params["planted"]
+        cast("Planted", item.callspec.params["planted"])
         for item in request.session.items
         if isinstance(item, pytest.Function) and item.path == request.path
     ]
