@@ -20,6 +20,7 @@ from mcp_tui.cli.output import Exit
 from tests.auth.lying_server import BOUND_BY_CHALLENGE, jwt_of
 from tests.cli.examples import words_of
 from tests.cli.running import MCP_TUI, run
+from tests.slow import slow
 from tests.waiting import HANG
 
 Serve = Callable[..., str]
@@ -247,7 +248,7 @@ CredentialStore(storage="file").save(made)
 """
 
 
-@pytest.mark.parametrize("words", [["https://x.example/mcp"], ["--all"]])
+@pytest.mark.parametrize("words", [["https://x.example/mcp"], *slow(["--all"])])
 def test_logout_deletes_what_a_killed_sign_in_left(words: list[str], env: dict[str, str], tmp_path: Path):
     def left() -> list[Path]:
         return [each for each in tmp_path.rglob("*") if each.is_file() and "canary" in each.read_text()]

@@ -11,7 +11,7 @@ import pexpect
 import pytest
 
 from mcp_tui.cli.output import Exit
-from tests.cli.running import MCP_TUI, Ran, run
+from tests.cli.running import HANG, MCP_TUI, Ran, run
 from tests.config.placing import marking
 
 ARGS = ["-m", "mcp_tui.demo"]
@@ -157,7 +157,7 @@ def test_on_a_terminal_consent_is_asked_and_the_default_is_no(
         monkeypatch.setenv(name, value)
     words = [*MCP_TUI[1:], "servers", "--trust", "theirs"]
     child: pexpect.spawn[str] = pexpect.spawn(
-        MCP_TUI[0], words, cwd=str(machine.project), encoding="utf-8", timeout=30
+        MCP_TUI[0], words, cwd=str(machine.project), encoding="utf-8", timeout=HANG
     )
     child.expect_exact("[y/N] ")
     child.sendline(answer)

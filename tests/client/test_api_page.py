@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import HANG
+
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "api.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
@@ -27,7 +29,7 @@ def test_a_program_of_the_page(number: int, printed: list[str], tmp_path: Path) 
         [sys.executable, "-c", PROGRAMS[number]],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=HANG,
         cwd=tmp_path,
         check=False,
     )

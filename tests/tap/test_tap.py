@@ -148,9 +148,9 @@ def is_there(pid: int) -> bool:
 
 
 DATA: Final = {
-    "binary": bytes(range(256)) * 500,
-    "half a line": b'{"jsonrpc":"2.0","id":1',
-    "carriage returns and NUL": b'{"jsonrpc":"2.0","method":"x"}\r\n\r\n\0\n\xff\xfe\n' * 50,
+    "binary, carriage returns, and half a line": bytes(range(256)) * 500
+    + b'{"jsonrpc":"2.0","method":"x"}\r\n\r\n\0\n\xff\xfe\n' * 50
+    + b'{"jsonrpc":"2.0","id":1',
     "one long frame": b'{"jsonrpc":"2.0","id":1,"method":"x","params":"' + b"a" * 8_000_000 + b'"}\n',
     "many frames": b'{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"x"}}\n' * 20_000,
 }

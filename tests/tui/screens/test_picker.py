@@ -20,6 +20,7 @@ from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen
 from mcp_tui.tui.screens.picker import PickerScreen, gather
 from mcp_tui.view.server_bar import Link
 from tests.config.placing import marking
+from tests.slow import slow
 from tests.tui.driving import Driven, driving
 from tests.tui.hostile import assert_harmless
 
@@ -160,7 +161,7 @@ async def test_the_whole_command_can_be_read_before_it_is_agreed_to(files: Files
         )
 
 
-@pytest.mark.parametrize("size", [(40, 8), (80, 24)], ids=str)
+@pytest.mark.parametrize("size", [(40, 8), *slow((80, 24))], ids=str)
 async def test_yes_is_taken_only_after_the_end_was_on_the_screen(files: Files, size: tuple[int, int]):
     files.shared(theirs=files.server(env={f"VARIABLE_{number}": "x" for number in range(40)}))
     async with picking(size=size) as driven:
