@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator
@@ -20,6 +21,7 @@ from mcp_tui.cli.output import Exit
 from tests.auth.lying_server import BOUND_BY_CHALLENGE, jwt_of
 from tests.cli.examples import words_of
 from tests.cli.running import MCP_TUI, run
+from tests.forking import Piped
 from tests.slow import slow
 from tests.waiting import HANG
 
@@ -29,18 +31,18 @@ Serve = Callable[..., str]
 @pytest.fixture
 def serve() -> Generator[Serve]:
     """Starts a server that wants a token; gives its URL."""
-    processes: list[subprocess.Popen[str]] = []
+    processes: list[Piped] = []
+    server = str(Path(__file__).with_name("lying_server.py"))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
     def start(lie: str = "") -> str:
-        words = [sys.executable, "-m", "tests.auth.lying_server", lie]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
-        processes.append(process)
+        processes.append(process := Piped("server", [sys.executable, server, lie], environment))
         assert process.stdout is not None
-        return process.stdout.readline().strip()
+        return process.stdout.readline().decode().strip()
 
     yield start
     for process in processes:
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         process.communicate()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ import pytest
 from mcp_tui.live.sockets import sockets
 from tests.cli.running import HANDSHAKE, MCP_TUI, MODERN, run
 from tests.control import Control
+from tests.forking import Piped
 from tests.live.odd_answers import HOSTILE, ROW, SESSION, answering
 from tests.waiting import HANG, wait
 
@@ -31,8 +33,8 @@ def rows(*words: str, **how: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("protocol", [MODERN, HANDSHAKE])
 def test_the_call_of_another_client_is_listed_explained_and_cancelled(control: Control, protocol: str):
-    words = [*MCP_TUI, "call", "count", "seconds=10", "steps=2", "--demo", *control.options]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    words = ["call", "count", "seconds=10", "steps=2", "--demo", *control.options]
+    with Piped("command", words, os.environ) as process:
         control.wait("waiting", tool="count")
         wait(lambda: len(rows(protocol=protocol)) == 1)
         (row,) = rows("client=mcp-tui", protocol=protocol)

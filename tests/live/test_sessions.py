@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -17,8 +18,9 @@ import pytest
 from mcp_tui.live.control import Problem
 from mcp_tui.live.running import Unknown, cancel
 from mcp_tui.live.sockets import ListeningSocket, connect, sockets
-from tests.cli.running import MCP_TUI, run
+from tests.cli.running import run
 from tests.control import Control
+from tests.forking import Piped
 from tests.live.odd_answers import CANCELS, NO_CANCEL, ODD, answering
 from tests.waiting import HANG, wait
 
@@ -28,15 +30,15 @@ def listed() -> list[dict[str, Any]]:
 
 
 @contextmanager
-def _calling(control: Control, *options: str) -> Generator[subprocess.Popen[str]]:
+def _calling(control: Control, *options: str) -> Generator[Piped]:
     """A command that calls a tool which goes on until the test lets it."""
-    words = [*MCP_TUI, "call", "count", "seconds=10", "steps=2", *options, "--demo", *control.options]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    words = ["call", "count", "seconds=10", "steps=2", *options, "--demo", *control.options]
+    with Piped("command", words, os.environ) as process:
         try:
             control.wait("waiting", tool="count")
             yield process
         finally:
-            process.kill()
+            process.send_signal(signal.SIGKILL)
 
 
 def test_a_command_is_listed_and_cancelled_from_elsewhere(control: Control):

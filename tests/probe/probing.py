@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
+import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Generator, Sequence
@@ -18,6 +19,7 @@ from mcp_tui.probe.experiments import EXPERIMENTS, Experiment
 from mcp_tui.probe.report import Finding, Report, Verdict
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tool_choice import NamedTool
+from tests.forking import Piped
 
 AT_ONCE: Final = 4
 """Runs at a time: nearly all of a run is waiting."""
@@ -41,12 +43,12 @@ def serving(mode: str, *flags: str) -> Generator[HttpTarget]:
 @contextmanager
 def serving_command(*command: str) -> Generator[HttpTarget]:
     """A server over HTTP whose first line ends with its URL."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with Piped("server", command, os.environ) as process:
         try:
             assert process.stdout is not None
-            yield HttpTarget(url=process.stdout.readline().split()[-1])
+            yield HttpTarget(url=process.stdout.readline().decode().split()[-1])
         finally:
-            process.kill()
+            process.send_signal(signal.SIGKILL)
 
 
 async def probing(

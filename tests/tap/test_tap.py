@@ -55,7 +55,7 @@ def tap(*words: str, code: str = "") -> list[str]:
         *words,
         "--",
         sys.executable,
-        *(("-c", code) if code else ("-m", "mcp_tui.demo")),
+        *(("-S", "-c", code) if code else ("-m", "mcp_tui.demo")),
     ]
 
 
