@@ -1,1 +1,1 @@
-"""The transports, which carry messages to a server and back: stdio, streamable HTTP, and the HTTP+SSE of 2024-11-05."""
+"""The transports, which carry messages to and from a server: stdio, streamable HTTP, and HTTP+SSE (2024-11-05)."""

@@ -1,7 +1,7 @@
-"""Addresses of HTTP servers: which may be connected to, and which part of them may be shown.
+"""Addresses of HTTP servers: the check of URLs, and the part of a URL that may be shown.
 
-Credentials in a URL become an ``Authorization`` header and are shown nowhere; a query is sent and not shown, as
-keys travel in it.
+Credentials in a URL become an ``Authorization`` header, and are never shown. The query is sent, but not shown, because it
+may contain keys.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ class Address:
 
     url: httpx.URL
     authorization: str | None = field(default=None, repr=False)
-    """The value of the ``Authorization`` header that stood in the URL as ``user:password@``."""
+    """The value of the ``Authorization`` header for ``user:password@`` in the URL; ``None`` without credentials."""
 
     @property
     def host(self) -> str:
-        """The host and port for a sentence: ``127.0.0.1:8080``, ``example.org``, ``[::1]:80``."""
+        """The host and port for sentences: ``127.0.0.1:8080``, ``example.org``, ``[::1]:80``."""
         return self.url.netloc.decode("ascii", "replace")
 
     @property
     def shown(self) -> str:
-        """The URL as a person may see it: no credentials, and the query as ``?…``."""
+        """The URL for the user, without credentials, and with the query as ``?…``."""
         return readable(f"{self.url.copy_with(query=None)}{'?…' if self.url.query else ''}")
 
     @property
@@ -41,7 +41,7 @@ class Address:
 
     @property
     def loopback(self) -> bool:
-        """Whether the host is this machine, so that no proxy can stand between."""
+        """Whether the host is this machine, so that there is no proxy in between."""
         # Every name below localhost is this machine (RFC 6761, 6.3), and a final dot changes nothing.
         host = self.url.host.rstrip(".").lower()
         if host == "localhost" or host.endswith(".localhost"):
@@ -61,7 +61,7 @@ class Address:
         return self.origin == other.origin
 
     def beside(self, reference: str) -> Address | None:
-        """Returns the address that a redirect names, if it is of the same origin."""
+        """Returns the address that a redirect names; ``None`` if it has another origin or is invalid."""
         with contextlib.suppress(httpx.InvalidURL, ValueError):
             found = Address(_bare(self.url.join(reference.strip())), self.authorization)
             return found if self.same_origin(found) else None
@@ -71,7 +71,7 @@ class Address:
         """Returns the address that the server's ``endpoint`` event names (HTTP with SSE, 2024-11-05).
 
         Raises:
-            TransportError: it is not a URL, or of another origin, to which no message may be sent.
+            TransportError: the address is not a URL, or has another origin, to which no message may be sent.
         """
         try:
             found = Address(_bare(self.url.join(reference.strip())), self.authorization)
@@ -87,10 +87,10 @@ class Address:
 
 
 def parse(text: str) -> Address:
-    """Parses a URL that a person or a config file gave.
+    """Parses a URL from the user or a config file.
 
     Raises:
-        TransportError: it is not an http or https URL with a host; the sentence does not repeat credentials.
+        TransportError: the text is not an http or https URL with a host. The error does not repeat credentials.
     """
     try:
         url = httpx.URL(text.strip())

@@ -1,7 +1,7 @@
 """The transport port.
 
-A transport carries messages and knows how a cancel leaves; it decides nothing. It is called by plain, non-blocking methods
-and reports to a :class:`Sink`. Nothing here waits for the person or the screen.
+A transport carries messages, and knows how a cancel is sent; it makes no decisions. The client calls plain, non-blocking
+methods, and the transport reports to a :class:`Sink`. No code here waits for the user or the screen.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.transport.unreachable import TransportError
 
 DEAF: Final = "No more notifications can arrive until you reconnect"
-"""The end of the sentence about a stream of notifications that is gone for good."""
+"""The end of the sentence about a stream of notifications that is lost."""
 
 NEW_SESSION: Final = "Reconnect to open a new one"
-"""What to do about a session that seems to be gone."""
+"""The advice about a session that seems to be lost."""
 
 MAX_MESSAGE: Final = 128 * 1024 * 1024
-"""Default cap of one message, in bytes."""
+"""The default of the maximum size of a message, in bytes."""
 
 
 class EndpointError(TransportError):
-    """An endpoint of HTTP+SSE to which no message may be sent."""
+    """The server named an endpoint of HTTP+SSE to which no message may be sent."""
 
 
 class Unauthorized(TransportError):
-    """A refusal because the server requires authorization; ``challenge`` is its HTTP 401 or 403, if there is one.
+    """The server requires authorization. ``challenge`` is its HTTP 401 or 403, if there is one.
 
-    ``declined``: a person did not sign in, or there is no one to ask.
+    ``declined`` says whether the user declined to sign in, or there is no user to ask.
     """
 
     def __init__(self, text: str, challenge: Challenge | None = None, *, declined: bool = False) -> None:
@@ -48,9 +48,9 @@ class Unauthorized(TransportError):
 
 @frozen
 class RequestToken:
-    """The access token that one request carries, the DPoP nonce of its proof, and the headers that hold both; or nothing.
+    """The access token of one request, the DPoP nonce of its proof, and the headers for both; all empty without a token.
 
-    ``scopes`` are those that it has and those that its sign-in asked for in vain.
+    ``scopes`` has the scopes of the token, and those that its sign-in requested without success.
     """
 
     access: str = field(default="", repr=False)
@@ -61,9 +61,9 @@ class RequestToken:
 
 @frozen
 class Challenge:
-    """The answer of a server that refuses a request: HTTP 401 or 403, and its ``WWW-Authenticate`` header.
+    """The response that refused a request: HTTP 401 or 403, and its ``WWW-Authenticate`` header.
 
-    ``sent`` is the access token that the refused request carried.
+    ``sent`` is the access token of the refused request.
     """
 
     status: int
@@ -75,9 +75,10 @@ class Challenge:
 class RefusedResponse:
     """The HTTP response that refused a message.
 
-    ``status`` is 0 for a 404 that ends the session: then a request was lost with it. ``body`` has 64 kB at most.
-    ``challenge`` is set for 401 and 403. ``sse``: it is the event stream of HTTP+SSE, the transport of 2024-11-05.
-    ``stopping``: the connection was refused while a stream of the server is open, so the server is stopping.
+    ``status`` is 0 if there was no response, or if the request was lost because its session ended with a 404. ``body``
+    has at most 64 kB. ``challenge`` is set for 401 and 403. ``sse`` says whether the response is the event stream of
+    HTTP+SSE, the transport of 2024-11-05. ``stopping`` says whether the connection was refused while a stream of the
+    server was open, which means that the server is stopping.
     """
 
     status: int = 0
@@ -88,11 +89,11 @@ class RefusedResponse:
 
 
 NO_ANSWER: Final = RefusedResponse()
-"""No HTTP response: the message was not delivered, or went over stdio."""
+"""The value without an HTTP response: the message was not delivered, or the transport is stdio."""
 
 
 class TokenSource(Protocol):
-    """The source of access tokens for a server behind a URL.
+    """The source of access tokens for an HTTP server.
 
     :class:`~mcp_tui.client.auth.authorization.Authorization` implements it.
     """
@@ -102,13 +103,13 @@ class TokenSource(Protocol):
         ...
 
     def answered(self, sent: RequestToken, status: int, nonce: str) -> None:
-        """Takes in the response to a request with this token; ``nonce`` is its ``DPoP-Nonce`` header, or empty."""
+        """Handles the response to a request with this token; ``nonce`` is its ``DPoP-Nonce`` header, or empty."""
 
     def connected(self, ip: str) -> None:
-        """Takes in the IP address of a connection to the server that no proxy makes."""
+        """Handles the IP address of a connection to the server without a proxy."""
 
     async def renew(self, challenge: Challenge) -> bool:
-        """Gets another token without asking a person; returns whether it did. Never raises."""
+        """Gets another token without asking the user; returns whether it succeeded. Never raises."""
         ...
 
 
@@ -116,9 +117,9 @@ class TokenSource(Protocol):
 class Outgoing:
     """One message to write. ``raw`` is its JSON without a line end.
 
-    ``id`` is set for requests of ours only, and ``cancels`` for cancels: the id of the request. ``headers`` are for HTTP
-    alone: ``MCP-Protocol-Version``, ``Mcp-Method``, ``Mcp-Name``, and the like are added by the client, which knows the
-    revision.
+    ``id`` is only set for requests from the client. ``cancels`` is only set for cancels, and is the id of the cancelled
+    request. ``headers`` are only for HTTP: the client, which knows the revision, adds ``MCP-Protocol-Version``,
+    ``Mcp-Method``, ``Mcp-Name``, and so on.
     """
 
     raw: bytes
@@ -130,7 +131,7 @@ class Outgoing:
 
 @fact
 class Unfinished:
-    """The beginning of a message, and when its last bytes were read. ``stream`` is as for :meth:`Sink.received`."""
+    """The start of a message, and the time at which its last bytes were read. ``stream`` is as for :meth:`Sink.received`."""
 
     read_at: float
     begun: bytes
@@ -138,9 +139,9 @@ class Unfinished:
 
 
 class Sink(Protocol):
-    """The receiver of a transport's reports. Calls come in order, from the event loop's thread.
+    """The receiver of a transport's reports. Calls are in order, and in the thread of the event loop.
 
-    In a session that is :class:`~mcp_tui.client.client.Client`.
+    In a session, the sink is :class:`~mcp_tui.client.client.Client`.
     """
 
     def received(
@@ -152,181 +153,187 @@ class Sink(Protocol):
         outline: bytes | None = None,
         at: float | None = None,
     ) -> None:
-        """Reports a whole message (one stdio line, one SSE event's data, one JSON body). It may not be JSON.
+        """Reports a complete message: a stdio line, the data of an SSE event, or a JSON body. It may be invalid JSON.
 
-        ``stream`` is the id of our request whose own stream carried it (HTTP), else ``None``. ``status`` is the HTTP
-        status of the response that held it, 0 on stdio and on SSE streams. ``outline`` is that of a large message, if it is
-        made. ``at`` is the time at which it was read, in monotonic seconds; without it, now.
+        Args:
+            raw: the message.
+            stream: the id of the client's request whose HTTP stream carried the message, else ``None``.
+            status: the HTTP status of the response with the message; 0 on stdio and on SSE streams.
+            outline: the outline of a large message, if there is one.
+            at: the time at which the message was read, in monotonic seconds; by default now.
         """
 
     def cut_off(self, *, raw: bytes, outline: bytes | None, at: float | None = None) -> None:
-        """Reports what came before a pipe ended within a line: it may be only the start of a message."""
+        """Reports the last data of a pipe that ended within a line, which may be only the start of a message."""
 
     def too_large(
         self, message: Oversized, *, stream: RequestId | None = None, at: float | None = None
     ) -> None:
-        """Reports a message that was dropped, as it is above the cap."""
+        """Reports a message that was dropped because it exceeds the maximum size."""
 
     def writing(self, *, message: Outgoing) -> None:
-        """Reports that the first byte of a message is about to leave: it cannot be taken back."""
+        """Reports that the first byte of a message is about to be sent; the message can no longer be withdrawn."""
 
     def written(self, *, message: Outgoing) -> None:
-        """Reports that the operating system has the last byte of a message."""
+        """Reports that the last byte of a message was written to the operating system."""
 
     def accepted(self, *, message: Outgoing) -> None:
-        """Reports that the server accepted a message over HTTP (2xx) to which no answer is due. Never called on stdio."""
+        """Reports that the server accepted a message without an answer over HTTP (2xx). Never called on stdio."""
 
     def replied(self, *, message: Outgoing, raw: bytes, status: int) -> None:
-        """Reports a message in the 2xx answer to a cancel, where none is due; an empty one for a body without any."""
+        """Reports an unexpected message in the 2xx response to a cancel; empty for a body without a message."""
 
     def unanswered(self, *, message: Outgoing, detail: str) -> None:
-        """Reports that a cancel was written, and that its connection ended without a status."""
+        """Reports that a cancel was written, but that its connection ended without a status."""
 
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
-        """Reports that the HTTP exchange of a request is over and is not resumed; ``detail`` says what broke it, if so."""
+        """Reports that the HTTP exchange of a request has ended for good; ``detail`` is the reason if it broke."""
 
     def not_sent(self, *, message: Outgoing, detail: str, refusal: RefusedResponse) -> None:
-        """Reports that a message could not be written or was refused (``detail``, one sentence)."""
+        """Reports that a message could not be written or was refused; ``detail`` is the reason."""
 
     def stderr_line(self, *, text: str, cut: bool = False, at: float | None = None) -> None:
-        """Reports a line of stderr, without its end; undecodable bytes are replaced.
+        """Reports a line of stderr, without its line end; undecodable bytes are replaced.
 
-        ``cut``: it has no end, because the server was ended.
+        ``cut`` says whether the line is incomplete, because the server was ended.
         """
 
     def happened(self, *, text: str) -> None:
         """Reports a fact about the connection for the log: started, resumed, an ignored header."""
 
     def dropped(self, *, what: str, raw: bytes = b"", stream: RequestId | None = None) -> None:
-        """Reports something that the server sent and that no client reads, so that its silence shows nothing.
+        """Reports data from the server that no client reads, so that a missing message shows nothing.
 
-        ``what`` names it: a message in an event of another name, half an event, a body in an encoding that was not accepted.
-        ``raw`` is that message. ``stream`` is as for :meth:`received`.
+        ``what`` describes it: a message in an event with another name, half an event, or a body in an encoding that was not
+        accepted. ``raw`` is the message, if any. ``stream`` is as for :meth:`received`.
         """
 
     def degraded(self, *, detail: str) -> None:
-        """Reports what the connection, which stays, cannot do any more until a person reconnects."""
+        """Reports a function that the connection has lost until the user reconnects; the connection itself stays."""
 
     def processes_ended(self, *, count: int) -> None:
-        """Reports processes that the server had started, and that still ran at its end: they were ended."""
+        """Reports the number of processes of the server that still ran at its end, and were ended."""
 
     def secrets(self, *, values: Iterable[str]) -> None:
-        """Reports values that must be masked wherever they are shown or written."""
+        """Reports values that must be masked in everything that is shown or written."""
 
     def receiving_ended(self, *, detail: str) -> None:
-        """Reports that nothing more can be heard from the server; :meth:`closed` follows."""
+        """Reports that no more messages can arrive from the server; :meth:`closed` follows."""
 
     def closed(
         self, *, detail: str, code: int | None = None, expected: bool = False, renewable: bool = False
     ) -> None:
-        """Reports that the connection is gone; nothing more is reported after this, except :meth:`processes_ended`.
+        """Reports that the connection has ended; after this, only :meth:`processes_ended` may be reported.
 
-        ``detail`` is for a person. ``code`` is the process's exit code, negative for a signal, ``None`` if there is none.
-        ``expected`` is true after :meth:`Transport.close`. ``renewable``: only the session is gone, so a new one is to be
-        opened (transports, 2025-03-26 to 2025-11-25, "Session Management").
+        Args:
+            detail: the reason, for the user.
+            code: the exit code of the process, negative for a signal; ``None`` without one.
+            expected: whether :meth:`Transport.close` was called.
+            renewable: whether only the session has ended, so that a new one must be opened (transports, 2025-03-26 to
+                2025-11-25, "Session Management").
         """
 
 
 class Silence(Sink):
-    """A sink that ignores everything: before a transport is open, and after its connection is gone."""
+    """A sink that ignores all reports, for the time before a transport is open and after its connection has ended."""
 
 
 SILENCE: Final[Sink] = Silence()
 
 
 class Transport(Protocol):
-    """A way to one server. All methods but the coroutines return at once and never raise.
+    """A connection to one server. All methods except the coroutines return at once, and never raise.
 
-    Those that do little here are as stdio wants them: no request has a stream of its own there, and what is sent is read
-    in order. :class:`~mcp_tui.transport.stdio.StdioTransport` and :class:`~mcp_tui.transport.http.HttpTransport` implement
-    it; a cancel on a pipe leaves by :meth:`~mcp_tui.transport.stdio.LineWriter.signal`.
+    The default methods here are those of stdio, where no request has a separate stream, and messages are read in order.
+    :class:`~mcp_tui.transport.stdio.StdioTransport` and :class:`~mcp_tui.transport.http.HttpTransport` implement the
+    protocol. On stdio, :meth:`~mcp_tui.transport.stdio.LineWriter.signal` sends a cancel.
     """
 
     kind: str
-    """``stdio``, ``http`` or ``sse``."""
+    """The kind of transport: ``stdio``, ``http``, or ``sse``."""
 
     pid: int | None
-    """The server's process id on stdio, else ``None``."""
+    """The process id of the server on stdio, else ``None``."""
 
     async def open(self, sink: Sink) -> None:
-        """Starts the process or prepares the HTTP client.
+        """Starts the process, or prepares the HTTP client.
 
         Raises:
-            TransportError: the executable is missing, the address refuses, TLS fails.
+            TransportError: the program is missing, the connection is refused, or TLS fails.
         """
 
     def send(self, message: Outgoing) -> None:
-        """Queues a message behind those already queued."""
+        """Adds a message to the end of the queue."""
 
     def signal(self, message: Outgoing) -> None:
-        """Sends a cancel ahead of everything queued."""
+        """Sends a cancel before all queued messages."""
 
     def withdraw(self, id: RequestId) -> None:
-        """Takes back a request, or its cancel, of which no byte has begun to leave."""
+        """Withdraws a request, or its cancel, of which no byte was sent."""
 
     def release(self, id: RequestId) -> bool:
-        """Closes the own stream of a request, as its cancel or because it is over for us; false if there is none."""
+        """Closes the stream of a request, as its cancel or because it has ended; returns whether there was a stream."""
         return False
 
     def unhandled_since(self) -> float | None:
-        """Returns the time at which the oldest bytes were read that are not handled yet (monotonic seconds).
+        """Returns the time at which the oldest unhandled bytes were read, in monotonic seconds.
 
-        ``None`` if all are.
+        Returns ``None`` if all bytes are handled.
         """
         return None
 
     def unfinished(self) -> list[Unfinished]:
-        """Returns the messages of which only a beginning has come."""
+        """Returns the messages of which only the start has arrived."""
         return []
 
     def negotiated(self, revision: Revision) -> None:
-        """Speaks a revision from now on (HTTP: session and the GET stream depend on it)."""
+        """Sets the negotiated revision (over HTTP, the session and the GET stream depend on it)."""
 
     async def initialized(self, message: Outgoing) -> None:
-        """Sends ``notifications/initialized`` and waits until the server may ask.
+        """Sends ``notifications/initialized``, and waits until requests from the server can arrive.
 
-        Over HTTP it waits until the message was accepted or refused, and then for the server's own stream.
+        Over HTTP, it waits until the message was accepted or refused, and then for the server's own stream.
 
         Raises:
-            Unauthorized: the server refused it with 401 or 403.
-            TransportError: it refused it with another status, so there is no session.
+            Unauthorized: the server refused the message with 401 or 403.
+            TransportError: the server refused the message with another status, so there is no session.
         """
         self.send(message)
 
     async def close(self) -> None:
-        """Ends the connection in at most five seconds; calls :meth:`Sink.closed` if that was not called before."""
+        """Ends the connection in at most five seconds; calls :meth:`Sink.closed` unless it was called before."""
 
     async def terminate(self) -> None:
-        """Ends the connection at once: a process gets no time to end by itself."""
+        """Ends the connection at once, without giving a process time to exit."""
 
 
 TURN_SECONDS: Final = 0.004
-"""Seconds in one turn of the event loop that all streams of one connection may take together."""
+"""The most seconds in one turn of the event loop that all streams of one connection take together."""
 
 
 KEY_PRIORITY_SECONDS: Final = 0.01
-"""Seconds after a key in which streams and the journal give way to it."""
+"""The seconds after a key press in which streams and the journal let other work run first."""
 
 
 class Turn:
-    """The time of the event loop that the streams of one connection share, so that a flood starves nothing else.
+    """The share of the event loop that the streams of one connection have, so that a flood does not starve other work.
 
-    While anything is ``urgent`` they get one message each: a POST takes a dozen turns until it has left. So they do for
-    :data:`KEY_PRIORITY_SECONDS` seconds after a person pressed a key, which takes as many turns until it acts; the driver of
-    the terminal renews it in each of them.
+    While anything is ``urgent``, each stream handles only one message per turn, because a POST takes a dozen turns to be
+    sent. The same holds for :data:`KEY_PRIORITY_SECONDS` seconds after a key press, which takes as many turns; the driver
+    of the terminal updates ``pressed`` in each of them.
     """
 
     pressed: ClassVar[float] = -inf
-    """When a person last pressed a key, in monotonic seconds: all connections share the event loop."""
+    """The time of the last key press, in monotonic seconds. It is shared, because all connections use one event loop."""
 
     def __init__(self) -> None:
         self.urgent: set[object] = set()
         self._until: float | None = None
 
     def is_spent(self) -> bool:
-        """Whether this one's share is spent, so that a stream has to wait for the loop's next turn."""
+        """Whether the share of this turn is used up, so that a stream must wait for the next turn."""
         now = time.monotonic()
-        # The first stream of a turn starts the clock for all; the call that it leaves behind ends it in the next turn.
+        # The first stream in a turn starts the clock for all streams. The scheduled call resets it in the next turn.
         if self._until is None:
             self._until = now + TURN_SECONDS
             asyncio.get_running_loop().call_soon(self._over)
@@ -334,22 +341,22 @@ class Turn:
         return now >= self._until or bool(self.urgent) or now - Turn.pressed < KEY_PRIORITY_SECONDS
 
     async def breathe(self) -> None:
-        """Gives way if this turn's share is spent."""
+        """Waits for the next turn if the share of this turn is used up."""
         if self.is_spent():
             await self.give_way()
 
     @staticmethod
     async def give_way() -> None:
-        """Waits for a turn of the loop behind the timers that came due in this one."""
+        """Waits for a turn of the loop after the timers that are due in this one."""
         await asyncio.sleep(0)
-        await asyncio.sleep(0)  # the next turn begins with whoever waited once, and has the timers behind it
+        await asyncio.sleep(0)  # in the next turn, tasks that waited once run before the timers
 
     def _over(self) -> None:
         self._until = None
 
 
 async def outlined(raw: bytes, turn: Turn) -> bytes | None:
-    """Returns the outline of a message if that is large, made in several turns of the loop."""
+    """Returns the outline of a large message, made in several turns of the loop; ``None`` for a small message."""
     if len(raw) <= LARGE_BYTES:
         return None
     outline = MessageOutline()
@@ -360,7 +367,7 @@ async def outlined(raw: bytes, turn: Turn) -> bytes | None:
 
 
 def call_behind_keys(call: Callable[[], object]) -> None:
-    """Calls in the loop's next turn; if a key was just pressed, when it had its time."""
+    """Schedules a call for the next turn of the loop, or for the time when a key that was just pressed has been handled."""
     loop = asyncio.get_running_loop()
 
     def due() -> None:
@@ -373,14 +380,14 @@ def call_behind_keys(call: Callable[[], object]) -> None:
     loop.call_soon(due)
 
 
-# The event loop holds tasks weakly: one that nobody keeps may be collected in the middle of its work.
+# The event loop has only weak references to tasks, so a task without another reference may be garbage-collected.
 _running: set[asyncio.Task[Any]] = set()
 
 
 def spawn(coroutine: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None]:
     """Runs a coroutine in the background.
 
-    The task is kept until it ends, and an exception that it did not catch itself reaches the loop's exception handler.
+    The task is referenced until it ends. The loop's exception handler receives an exception of the coroutine.
     """
     task = asyncio.get_running_loop().create_task(coroutine, name=name)
     _running.add(task)

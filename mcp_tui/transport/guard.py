@@ -1,21 +1,23 @@
 """The guard: a process between the client and a stdio server, so that the server never outlives the client.
 
-It is started by its path, not imported, with two things in its command line: the descriptor of a socket whose
-other end only the client holds, and the server's program with its arguments. When that other end closes for any
-reason, kill -9 of the client included, the guard ends the server and all its descendants: SIGTERM, half a second later
-SIGKILL. A launcher such as ``docker run`` stops its container at SIGTERM; SIGKILL would leave the container running.
+The guard is started by its path, not imported. Its command line has the descriptor of a socket, of which only the client has
+the other end, and the server's program with its arguments. When the other end closes for any reason, including kill -9 of
+the client, the guard ends the server and all its descendants: by SIGTERM, and half a second later by SIGKILL. A launcher
+such as ``docker run`` stops its container at SIGTERM; after SIGKILL alone, the container would keep running.
 
-On Linux the guard is a subreaper: what a server leaves behind (double forks, ``setsid``) becomes the guard's own
-child and ends with the rest. Its parent there is another subreaper, a shell that waits for it: if somebody kills the guard,
-that process becomes a Python that ends what was left (:func:`finish`). Elsewhere the guard ends the server's process group.
+On Linux, the guard is a subreaper: orphaned processes of the server (double forks, ``setsid``) become children of the guard,
+and are ended with the rest. The parent of the guard is another subreaper, a shell that waits for the guard. If the guard is
+killed, the shell becomes a Python process that ends the remaining processes (:func:`finish`). On other systems, the guard
+ends the server's process group.
 
-On the socket, from the client: the environment (its length in decimal, a line feed, then ``NAME=VALUE`` entries
-separated by NUL), later the requests ``T`` (SIGTERM) and ``K`` (SIGKILL) for the server and its descendants, each with the
-time at which the server was ready, in decimal, in clock ticks since the machine started, 0 if it never was.
-To the client, in lines: ``failed ERRNO`` or ``started PID``, later ``told SIGNAL`` if that ends the guard, ``exited CODE``,
-negative for a signal, and at the end ``ended COUNT`` if processes that the server had started still ran.
+On the socket, the client sends the environment: its length in decimal, a line feed, then ``NAME=VALUE`` entries separated by
+NUL. Later it sends the requests ``T`` (SIGTERM) and ``K`` (SIGKILL) for the server and its descendants. Each is followed by
+the time at which the server was ready, in decimal clock ticks since the boot; 0 if it never was.
 
-Every import here is paid for at each start of a server: keep them few.
+The guard sends lines to the client: ``failed ERRNO`` or ``started PID``; later ``told SIGNAL`` if a signal ends the guard,
+``exited CODE`` (negative for a signal), and finally ``ended COUNT`` if descendants of the server still ran.
+
+Each import here delays each start of a server, so there are few.
 """
 
 from __future__ import annotations
@@ -31,25 +33,25 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 REQUESTED_GRACE = 2.0
-"""Seconds that processes left behind by a server have to exit after a SIGTERM of the client's."""
+"""The seconds in which orphaned processes of a server must exit after a SIGTERM from the client."""
 LEFT_GRACE = 0.5
-"""Seconds that they have before a SIGTERM of the guard's own, and that any process then has before SIGKILL."""
+"""The seconds before the guard's own SIGTERM to orphaned processes, and then before SIGKILL."""
 GIVE_UP_SECONDS = 5.0
-"""Seconds after which the guard gives up on what SIGKILL does not end (another user's, uninterruptible)."""
+"""The seconds after which the guard stops waiting for processes that SIGKILL does not end."""
 
 SHELL = "/bin/sh"
 WAITS = 'read _ server; read _ || exec "$0" "$@" "$server"'
-"""What the backup does: it reads which server is guarded, and starts :func:`finish` if the guard ends without a word."""
+"""The script of the backup: reads the server's process id, and runs :func:`finish` if the guard ends without a report."""
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM, SIGXFSZ = 1, 2, 3, 9, 13, 15, 25
-"""Signals by their numbers: to import ``signal`` takes longer than to start a server."""
+"""Numbers of signals, because importing ``signal`` takes longer than starting a server."""
 
 
 def libc() -> Any:
-    """Returns the C library, or ``None`` for a Python that cannot call it."""
+    """Returns the C library; ``None`` if Python has no ``ctypes``."""
     try:
-        # Not every Python has it, and it takes time to load.
+        # Not every Python has ctypes, and it takes time to load.
         from ctypes import CDLL
 
         return CDLL(None)
@@ -58,7 +60,7 @@ def libc() -> Any:
 
 
 def prctl(option: int, value: int) -> bool:
-    """Calls Linux's prctl(2); returns whether that worked."""
+    """Calls Linux's prctl(2); returns whether it succeeded."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -68,20 +70,20 @@ def prctl(option: int, value: int) -> bool:
 
 
 def heed_signals() -> None:
-    """Undoes what Python ignores, and exec would pass on."""
+    """Resets the signals that Python ignores, because exec would pass that on to the server."""
     library = libc()
     for number in (SIGPIPE, SIGXFSZ):
         if library is not None:
             library.signal(number, None)
         else:
-            # Without the C library only.
+            # Imported only without the C library.
             import signal
 
             signal.signal(number, signal.SIG_DFL)
 
 
 def receive(control: int) -> dict[bytes, bytes] | None:
-    """Returns the server's environment, or ``None`` if the client is gone before all of it came."""
+    """Returns the server's environment; ``None`` if the client ended before it had sent all of it."""
     data = b""
     while True:
         length, found, block = data.partition(b"\n")
@@ -98,17 +100,18 @@ def receive(control: int) -> dict[bytes, bytes] | None:
 
 
 def start(path: str, command: list[str], environment: Mapping[bytes, bytes]) -> tuple[int, int]:
-    """Starts the server in a session of its own; returns its process id, and errno if that failed, else 0."""
+    """Starts the server in a new session; returns its process id, and errno if the start failed, else 0."""
     guard = os.getpid()
-    outcome, report = os.pipe()  # closed by a successful exec
+    outcome, report = os.pipe()  # a successful exec closes it
     pid = os.fork()
     if pid == 0:
         try:
-            # A group with the number of its process: T and K reach a shell or npx together with the server behind it.
+            # The new process group has the number of the process, so that T and K reach both a wrapper (a shell, npx) and
+            # the server.
             os.setsid()
             heed_signals()
-            # For kill -9 of the guard, and of whoever would end the server then. SIGKILL would leave a container running. A
-            # guard that died before this call sends nothing any more, hence the question for the parent.
+            # For the case that both the guard and its backup are killed with kill -9. SIGKILL would leave a container
+            # running. If the guard died before this call, no signal is sent, so the parent is checked below.
             prctl(PR_SET_PDEATHSIG, SIGTERM)
             if os.getppid() == guard:
                 os.execve(path, command, environment)
@@ -117,7 +120,7 @@ def start(path: str, command: list[str], environment: Mapping[bytes, bytes]) -> 
         finally:
             os._exit(127)
     os.close(report)
-    # Waits until the server's own program runs: "started" is never said of one that the system then refuses.
+    # Waits until the server's own program runs, so that "started" is never reported for a failed exec.
     failure = os.read(outcome, 16)
     os.close(outcome)
     if failure:
@@ -126,9 +129,9 @@ def start(path: str, command: list[str], environment: Mapping[bytes, bytes]) -> 
 
 
 def descendants() -> dict[int, tuple[int, int]]:
-    """Returns all running processes below this one, parents first.
+    """Returns all running descendants of this process, parents first; empty without /proc.
 
-    Each has the number of its group, and its start in clock ticks since the machine's. There are none if there is no /proc.
+    Each has the number of its group, and its start in clock ticks since the boot.
     """
     children: dict[int, list[int]] = {}
     facts: dict[int, tuple[int, int]] = {}
@@ -143,9 +146,9 @@ def descendants() -> dict[int, tuple[int, int]]:
                     status = file.read()
             except OSError:
                 continue
-            # Behind the last bracket: the program's name stands in brackets, and may itself have spaces and brackets in it.
+            # The fields follow the last bracket: the program's name is in brackets, and may contain spaces and brackets.
             fields = status[status.rindex(b")") + 1 :].split()
-            # A zombie does not run, so it was not left behind.
+            # A zombie does not run, so it does not count.
             if fields[0] not in (b"Z", b"X"):
                 children.setdefault(int(fields[1]), []).append(int(name))
                 facts[int(name)] = int(fields[2]), int(fields[19])
@@ -156,7 +159,7 @@ def descendants() -> dict[int, tuple[int, int]]:
 
 
 class Guard:
-    """One server, from its start until nothing of it is left."""
+    """The guard of one server, from its start until none of its processes is left."""
 
     def __init__(self, control: int, reports: int, server: int, woken: int, *, reaper: bool) -> None:
         self.control = control
@@ -166,26 +169,26 @@ class Guard:
         self.reaper = reaper
         self.exited = False
         self.asked = False
-        """SIGTERM was sent."""
+        """Whether SIGTERM was sent."""
         self.ending = False
-        """The client is gone, or somebody ended this process."""
+        """Whether the client has ended, or this process got SIGTERM."""
         self.steps: list[tuple[float, int]] = []
-        """The signals for processes that the server left behind, each with its time, soonest first."""
+        """The signals to send to orphaned processes, each with its time, the earliest first."""
         self.ready = 0
         self.ended: set[int] = set()
-        """Processes that the server had started, and that were still running when they were ended."""
+        """The descendants of the server that were still running when they were ended."""
 
     def watch(self) -> None:
-        """Waits for the client's requests, its end, and the server's end; returns when nothing is left to do."""
-        poll = select.poll()  # select takes no descriptors from 1,024
+        """Handles the client's requests, its end, and the server's end; returns when no process is left."""
+        poll = select.poll()  # select() does not support descriptors from 1,024 on
         poll.register(self.control, select.POLLIN)
         poll.register(self.woken, select.POLLIN)
         while self.left() and (self.steps or not self.ending):
             wait = max(0.0, self.steps[0][0] - monotonic()) if self.steps else None
             ready = {number for number, _ in poll.poll(None if wait is None else wait * 1000)}
-            # The numbers of signals, one a byte. For a SIGCHLD it is enough to have woken up: left() reaps.
+            # The pipe has the numbers of signals, one per byte. SIGCHLD only wakes this loop; left() reaps.
             if self.woken in ready and SIGTERM in os.read(self.woken, 512) and not self.ending:
-                # Or the client would have to say that somebody killed the server.
+                # Without this report, the client could only report that the server was killed.
                 report(self.reports, "told", SIGTERM)
                 self.end()
             if self.control in ready and not self.obey():
@@ -195,12 +198,12 @@ class Guard:
                 self.signal(self.steps.pop(0)[1])
 
     def obey(self) -> bool:
-        """Carries out the client's requests; false when the client is gone."""
+        """Executes the client's requests; returns false if the client has ended."""
         try:
             requests = os.read(self.control, 64)
         except OSError:
             return False
-        # T and K may come in one read: K counts then, and the time is that of T. No bytes at all are the client's end.
+        # One read may contain T and K: then K counts, with the time of T. No bytes mean that the client has ended.
         self.ready = int(requests[1:].partition(b"K")[0] or 0)
         if b"K" in requests:
             self.kill()
@@ -209,28 +212,28 @@ class Guard:
         return bool(requests)
 
     def end(self) -> None:
-        """Ends everything without a request of the client's."""
+        """Ends all processes without a request from the client."""
         self.ending = True
-        if not self.asked:  # to some programs a second one means to stop at once
+        if not self.asked:  # for some programs a second SIGTERM means to stop at once
             self.signal(SIGTERM)
         self.steps = [(monotonic() + LEFT_GRACE, SIGKILL)]
 
     def left(self) -> bool:
-        """Reaps what has ended, reports the server's exit, and returns whether anything of it is still there."""
+        """Reaps ended processes, and reports the server's exit; returns whether any process is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                # No child is left. For a subreaper nothing is left then; elsewhere, an orphan is the child of another
-                # process, and only the group shows it.
+                # No child is left. For a subreaper, this means that no process is left. On other systems, an orphan is
+                # the child of another process, and only the process group shows it.
                 return not self.reaper and self.group(0)
             if pid == 0:
                 return True
             if pid == self.server:
                 self.exited = True
                 now = monotonic()
-                # A SIGTERM went to all, so whoever outlives the server knows, and has time to say goodbye. If the server
-                # ended by itself, nobody was told yet.
+                # If SIGTERM was sent, it went to all processes, and the others have time to exit. If the server exited by
+                # itself, the others have got no signal yet.
                 if self.asked:
                     self.steps = self.steps or [(now + REQUESTED_GRACE, SIGKILL)]
                 else:
@@ -238,10 +241,10 @@ class Guard:
                 report(self.reports, "exited", os.waitstatus_to_exitcode(status))
 
     def count(self) -> dict[int, tuple[int, int]]:
-        """Notes what is about to be ended, without the server; returns all that runs.
+        """Stores the processes that are about to be ended, except the server; returns all running processes.
 
-        While the server runs, what it started before it was ready is part of it, such as the server itself behind npx or a
-        shell. A tick is 10 ms: a process that began in the same one as that time is the work of a call.
+        While the server runs, processes started before it was ready are part of it, such as the server itself behind npx
+        or a shell. A tick is 10 ms; a process that started in the same tick counts as the work of a call.
         """
         found = descendants()
         for pid, (_, start) in found.items():
@@ -250,20 +253,20 @@ class Guard:
         return found
 
     def signal(self, number: int) -> None:
-        """Sends a signal to the server's group and, where that is known, to all else that it started, once to each."""
+        """Sends a signal once to each process: to the server's group and, if they are known, to all other descendants."""
         if number == SIGKILL:
             self.kill()
             return
         self.asked = True
         found, is_empty = self.count(), self.exited and self.reaper
-        if not is_empty:  # else its number may be another's by now
+        if not is_empty:  # otherwise another group may have its number now
             self.group(number)
         for pid, (group, _) in found.items() if self.reaper else ():
             if is_empty or group != self.server:
                 send(pid, number)
 
     def group(self, number: int) -> bool:
-        """Sends a signal to the server's process group; false if that is empty."""
+        """Sends a signal to the server's process group; returns false if the group is empty."""
         try:
             os.killpg(self.server, number)
         except OSError:
@@ -271,7 +274,7 @@ class Guard:
         return True
 
     def kill(self) -> None:
-        """Kills the server and all its descendants, those forked meanwhile too, until they are gone."""
+        """Kills the server and all its descendants, including new ones, until none is left."""
         self.count()
         until = monotonic() + GIVE_UP_SECONDS
         while monotonic() < until:
@@ -285,17 +288,17 @@ class Guard:
 
 
 def end_group(group: int) -> None:
-    """Ends a process group whose guard is gone: by SIGTERM, half a second later by SIGKILL."""
+    """Ends a process group without a guard: by SIGTERM, and half a second later by SIGKILL."""
     try:
         os.killpg(group, SIGTERM)
         sleep(LEFT_GRACE)
         os.killpg(group, SIGKILL)
-    except OSError:  # nobody is left
+    except OSError:  # no process is left
         return
 
 
 def send(pid: int, number: int) -> None:
-    """Sends a signal to a process that may be gone or another's."""
+    """Sends a signal to a process; ignores a process that has ended or belongs to another user."""
     try:
         os.kill(pid, number)
     except OSError:
@@ -303,7 +306,7 @@ def send(pid: int, number: int) -> None:
 
 
 def report(reports: int, word: str, value: int) -> None:
-    """Reports to the client, which may be gone."""
+    """Sends a report to the client; ignores a client that has ended."""
     try:
         os.write(reports, b"%s %d\n" % (word.encode(), value))
     except OSError:
@@ -311,7 +314,7 @@ def report(reports: int, word: str, value: int) -> None:
 
 
 def woken_only(number: int, frame: object) -> None:
-    """Handles a signal by the byte that it leaves in the wake-up pipe."""
+    """Ignores a signal, because its byte in the wake-up pipe is enough."""
 
 
 def main() -> None:
@@ -320,13 +323,13 @@ def main() -> None:
         finish(int(sys.argv[1]), int(sys.argv[2] or 0))
         return
     control, path, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
-    # Or the server would hold this end open, and the client would not see that the guard has ended.
+    # If the server inherited the descriptor, the client would not see that the guard has ended.
     os.set_inheritable(control, False)
-    # While the server starts.
+    # Imported here, because `finish` does not need it.
     import signal
 
-    # A mask is inherited: of a client that blocks these, the guard would never wake, and the server would never hear
-    # SIGTERM.
+    # The signal mask is inherited. If the client blocks these signals, the guard would never wake, and the server would
+    # never get SIGTERM.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD, signal.SIGTERM))
     environment = receive(control)
     if environment is not None:
@@ -340,12 +343,12 @@ def run(
     environment: Mapping[bytes, bytes],
     reports: int | None = None,
 ) -> None:
-    """Starts a server and guards it to its end. The standard streams of this process become the server's.
+    """Starts a server, and guards it until its end. The server gets the standard streams of this process.
 
-    Where the client cannot write and read on the same descriptor, it has another one for the ``reports``.
+    ``reports`` is the descriptor for reports to the client, by default ``control``.
     """
     reports = control if reports is None else reports
-    # Before the fork, so that nothing of the server escapes in its first moments.
+    # Before the fork, so that no early process of the server escapes.
     reaper = prctl(PR_SET_CHILD_SUBREAPER, 1)
     backup = back_up(reports) if reaper and os.access(SHELL, os.X_OK) else None
     server, failure = start(path, command, environment)
@@ -361,15 +364,15 @@ def run(
     os.set_blocking(wake, False)
     guard = Guard(control, reports, server, woken, reaper=reaper)
     try:
-        import signal  # while the server starts
+        import signal  # imported while the server starts
 
-        # The server may have exited before there are handlers: watch() reaps before it waits, so no SIGCHLD is missed.
+        # The server may exit before the handlers are set. watch() reaps before it waits, so no SIGCHLD is missed.
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, woken_only)
         signal.signal(signal.SIGTERM, woken_only)
-        # As in main(), which does not run where the guard is forked: there the server keeps the mask of its client.
+        # As in main(), which does not run in a forked guard; there the server keeps the mask of its client.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD, signal.SIGTERM))
-        # The signals of a terminal are the client's to act on: the guard must not end before the server.
+        # The client handles the signals of a terminal. The guard ignores them, because it must not end before the server.
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)
         let_go()
@@ -385,7 +388,7 @@ def run(
 
 
 def let_go() -> None:
-    """Lets go of the server's streams, which are to end when it ends, and of its folder."""
+    """Closes this process's copies of the server's streams, so that they end with the server, and leaves its folder."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nothing, descriptor)
@@ -393,12 +396,12 @@ def let_go() -> None:
 
 
 def back_up(reports: int) -> int:
-    """Makes this process the backup of the guard, and a new one the guard; returns there where to report to the backup."""
+    """Forks the guard, and makes this process its backup; returns, in the guard, the pipe for reports to the backup."""
     backup, (source, sink) = os.getpid(), os.pipe()
     if guard := os.fork():
         stand_by(guard, source, reports)
     prctl(PR_SET_CHILD_SUBREAPER, 1)  # not inherited
-    prctl(PR_SET_PDEATHSIG, SIGTERM)  # who kills the backup ends the guard, which ends the server
+    prctl(PR_SET_PDEATHSIG, SIGTERM)  # if the backup is killed, the guard gets SIGTERM, and ends the server
     if os.getppid() != backup:
         os._exit(0)
     os.close(source)
@@ -406,12 +409,12 @@ def back_up(reports: int) -> int:
 
 
 def stand_by(guard: int, source: int, reports: int) -> NoReturn:
-    """Waits for the end of the guard, as a shell: that takes a tenth of the memory of a Python."""
-    # It takes time to load.
+    """Becomes a shell that waits for the end of the guard; a shell takes a tenth of the memory of Python."""
+    # Imported here, because it takes time to load.
     from ctypes import c_void_p
 
     library, ignore = libc(), c_void_p(1)
-    for number in (SIGHUP, SIGINT, SIGQUIT):  # as the guard does it
+    for number in (SIGHUP, SIGINT, SIGQUIT):  # as in the guard
         library.signal(number, ignore)
     let_go()
     os.dup2(source, 0)
@@ -421,18 +424,18 @@ def stand_by(guard: int, source: int, reports: int) -> NoReturn:
 
 
 def finish(guard: int, server: int) -> None:
-    """Ends what a guard that was killed left to this process, its parent, and reports that on stdout."""
+    """Ends the processes of a killed guard, which are now children of this process; reports to the client on stdout."""
     try:
         how = os.waitpid(guard, 0)[1]
-    except ChildProcessError:  # the shell waited for it
+    except ChildProcessError:  # the shell has reaped it
         how = SIGKILL
     if os.WIFSIGNALED(how):
         report(1, "told", os.WTERMSIG(how))
     rest = Guard(-1, 1, server, -1, reaper=True)
-    # Each process is signalled by itself: the number of the group may be another's by now.
+    # Each process is signalled separately, because another group may have the number of the server's group now.
     rest.asked = rest.exited = True
     for pid in descendants():
-        if pid != server:  # which got it from the system
+        if pid != server:  # the server got SIGTERM from PR_SET_PDEATHSIG
             send(pid, SIGTERM)
     until = monotonic() + LEFT_GRACE
     while rest.left():
@@ -444,4 +447,4 @@ def finish(guard: int, server: int) -> None:
 
 if __name__ == "__main__":
     main()
-    os._exit(0)  # all is reported, and the client waits: Python would take its time to take itself down
+    os._exit(0)  # all is reported, and the client waits; a normal exit of Python takes longer

@@ -1,12 +1,12 @@
 """The two transports over HTTP.
 
-Streamable HTTP, both eras (transports, 2025-03-26 to 2025-11-25; streamable HTTP, 2026-07-28): every message is an exchange
-of its own, on a connection of its own: nothing waits for anything else. A cancel is a POST that overtakes all others, or
-the closing of the request's own connection, with or without headers.
+Streamable HTTP (transports, 2025-03-26 to 2025-11-25; streamable HTTP, 2026-07-28): every message is a separate exchange
+on a separate connection, so no message waits for another one. A cancel is a POST that overtakes all others, or the
+closing of the connection of the request, even before it has a response.
 
-HTTP with SSE, the transport of 2024-11-05: one GET stream for all that comes in, POSTs for all that goes out. The stream
-names the address of the POSTs by its first event, ``endpoint`` (transports, 2024-11-05, "HTTP with SSE"). C-42: it is the
-only way in, so its end is the end of the session; a new stream is a new one.
+HTTP with SSE, the transport of 2024-11-05: one GET stream carries all messages from the server, and POSTs those to the
+server. The first event of the stream, ``endpoint``, has the address for the POSTs (transports, 2024-11-05, "HTTP with
+SSE"). C-42: the stream is the only channel from the server, so the session ends with it; a new stream is a new session.
 """
 
 from __future__ import annotations
@@ -46,20 +46,21 @@ from mcp_tui.transport.targets import HttpTarget
 from mcp_tui.transport.unreachable import readable
 
 LISTEN_SECONDS: Final = 0.5
-"""Seconds that :meth:`HttpTransport.initialized` waits for the server's own stream, so that no early question is lost."""
+"""The most seconds that :meth:`HttpTransport.initialized` waits for the server's own stream, so that no request is lost."""
 
 CONNECT_SECONDS: Final = 10.0
-"""Seconds for a connection, and for the first event of HTTP with SSE."""
+"""The most seconds for a connection, and for the first event of HTTP with SSE."""
 
 FAREWELL_SECONDS: Final = 1.0
-"""Seconds that each step of :meth:`HttpTransport.close` may take; there are four."""
+"""The most seconds for each of the four steps of :meth:`HttpTransport.close`."""
 
 
 class HttpTransport(HttpSession):
     """A connection to one server over streamable HTTP.
 
-    The target's ``headers`` go on every request, unless the protocol sets them itself. ``max_message`` is in bytes. Time
-    limits, but for :data:`CONNECT_SECONDS`, are the client's. ``tokens`` has the access token of each request.
+    Every request has the target's ``headers``, except those that the protocol sets. ``max_message`` is in bytes. The
+    client is responsible for all time limits except :data:`CONNECT_SECONDS`. ``tokens`` has the access token of each
+    request.
 
     Raises:
         TransportError: the URL or a header cannot be used.
@@ -74,20 +75,20 @@ class HttpTransport(HttpSession):
         super().__init__(HttpClient(target, connect_timeout=CONNECT_SECONDS, tokens=tokens), max_message)
         self._target = target
         self._sendings: dict[tuple[str, RequestId | None], Sending] = {}
-        """Messages on their way: a ``request`` and its ``cancel`` by the id of the request, a ``notice`` by its own."""
+        """Messages being sent: a ``request`` or its ``cancel``, by the request's id; a ``notice``, by its object id."""
         self._stream: asyncio.Task[None] | None = None
-        """Reads the stream that belongs to no request."""
+        """The task that reads the stream that belongs to no request."""
         self._closing = False
         self.continues_session = False
-        """Whether :meth:`close` leaves the session to the server, without its DELETE."""
+        """Whether :meth:`close` keeps the session, without sending DELETE."""
 
     # -- open and close --------------------------------------------------------------------------------------------
 
     async def open(self, sink: Sink) -> None:
-        """Prepares for requests; nothing is sent before the first message.
+        """Prepares for requests; sends nothing before the first message.
 
         Raises:
-            TransportError: the environment's proxy cannot be used.
+            TransportError: the proxy of the environment cannot be used.
         """
         self.http.open()
         self.sink, self.over = sink, False
@@ -99,11 +100,12 @@ class HttpTransport(HttpSession):
             sink.happened(text="server certificate NOT verified (--insecure)")
 
     async def close(self) -> None:
-        """Waits for notifications and cancels to leave, deletes the session, and closes every connection."""
+        """Waits until notifications and cancels are sent, deletes the session, and closes every connection."""
         if self._closing:
             return
         self._closing = True
-        # C-44: first the cancels leave, then streams close, then the session is deleted: nothing of it is heard after that.
+        # C-44: cancels are sent first, then streams are closed, then the session is deleted, because no message of the
+        # session can arrive after that.
         if not self.over:
             await _at_most(
                 asyncio.gather(*(each.flushed() for each in self._sendings.values() if each.urgent))
@@ -117,9 +119,9 @@ class HttpTransport(HttpSession):
         self.end("closed", expected=True)
 
     async def end_session(self) -> int | None:
-        """Deletes the session, which a server may refuse (transports, "Session Management"), and stays open.
+        """Deletes the session; the server may refuse this (transports, "Session Management"). The transport stays open.
 
-        Returns the HTTP status, ``None`` if there is no session or no answer.
+        Returns the HTTP status; ``None`` if there is no session or no response.
         """
         if self.session_id is None:
             return None
@@ -129,11 +131,11 @@ class HttpTransport(HttpSession):
         return None
 
     async def terminate(self) -> None:
-        """Does the same as :meth:`close`: there is no process to end."""
+        """Does the same as :meth:`close`, because there is no process to end."""
         await self.close()
 
     def drop(self) -> list[asyncio.Task[None]]:
-        """Closes every exchange but the one that calls this; returns the tasks that are ending."""
+        """Closes every exchange except the calling one; returns the tasks that are ending."""
         current = asyncio.current_task()
         tasks: list[asyncio.Task[None]] = []
         for sending in self._sendings.values():
@@ -148,18 +150,18 @@ class HttpTransport(HttpSession):
     # -- messages --------------------------------------------------------------------------------------------------
 
     def negotiated(self, revision: Revision) -> None:
-        """Speaks a revision from now on; from 2026-07-28 on there is no session."""
+        """Sets the negotiated revision; from 2026-07-28 on there is no session."""
         self.revision = revision
         if revision.modern:
             self.session_id = None
 
     async def initialized(self, message: Outgoing) -> None:
-        """POSTs ``notifications/initialized``; once it is accepted, opens the server's own stream and waits for that."""
+        """POSTs ``notifications/initialized``; if it is accepted, opens the server's own stream, and waits for it."""
         if not self._usable:
             return
         sending = self._notify(message)
         await sending.received.wait()
-        # An error with 200, and a connection that ends, are no refusal: many a server goes on all the same.
+        # An error with status 200, or a lost connection, is no refusal, because many servers continue to work after it.
         if sending.refusal is not None and not 200 <= (sending.refusal.said.status or 200) < 300:
             raise self._refused_handshake(message, sending.refusal)
         if sending.refusal is None and self._stream is None and self._usable:
@@ -176,11 +178,11 @@ class HttpTransport(HttpSession):
 
     @property
     def _usable(self) -> bool:
-        """Whether messages may leave: not before :meth:`open`, nor after :meth:`Sink.closed`."""
+        """Whether messages may be sent: after :meth:`open`, and before :meth:`Sink.closed`."""
         return not self.over and not self._closing
 
     def send(self, message: Outgoing) -> None:
-        """POSTs a message at once, on its own. After :meth:`Sink.closed` nothing leaves."""
+        """POSTs a message at once, as a separate exchange. After :meth:`Sink.closed`, nothing is sent."""
         if not self._usable:
             return
         if message.id is None:
@@ -200,26 +202,26 @@ class HttpTransport(HttpSession):
         return Exchange(self, message, id)
 
     def signal(self, message: Outgoing) -> None:
-        """POSTs a cancel on its own."""
+        """POSTs a cancel as a separate exchange."""
         if self._usable:
             exchange = self._sendings.get(("request", message.cancels))
             if exchange is not None:
-                # C-36: before its cancel is made, which may wait for the body of the request; nothing is resumed in that
-                # time.
+                # C-36: the cancel may wait for the body of the request. The request is marked before, so that its stream
+                # is not resumed in that time.
                 exchange.settle()
             self._keep("cancel", message.cancels, Cancel(self, message, exchange))
 
     def withdraw(self, id: RequestId) -> None:
-        """Takes back what still waits for its connection."""
+        """Withdraws a request or its cancel that still waits for a connection."""
         for kind in ("request", "cancel"):
             sending = self._sendings.get((kind, id))
             if sending is not None and not sending.begun:
                 sending.close()
 
     def release(self, id: RequestId) -> bool:
-        """Closes the connection of a request at once, and does not resume its stream; false if that has ended.
+        """Closes the connection of a request at once, and does not resume its stream; returns whether there was one.
 
-        C-37: a server may keep it open for ever.
+        C-37: a server may keep the stream open forever.
         """
         exchange = self._sendings.get(("request", id))
         if exchange is None or exchange.task.done():
@@ -245,11 +247,11 @@ class SseTransport(HttpTransport):
     _endpoint: asyncio.Future[None]
 
     async def open(self, sink: Sink) -> None:
-        """Opens the stream and waits until it names the endpoint.
+        """Opens the stream, and waits until it names the endpoint.
 
         Raises:
-            Unauthorized: HTTP 401 or 403.
-            TransportError: the address refuses, is no event stream, or names an endpoint elsewhere.
+            Unauthorized: the server answered with HTTP 401 or 403.
+            TransportError: the connection was refused, there is no event stream, or the endpoint has another origin.
         """
         await super().open(sink)
         http = self.http
@@ -258,7 +260,7 @@ class SseTransport(HttpTransport):
         try:
             async with Limit(CONNECT_SECONDS):
                 await self._endpoint
-        # Also when connecting is cancelled: a stream that nobody reads would stay open.
+        # Also if connecting is cancelled, because the unread stream would stay open.
         except BaseException as error:
             self._stream.cancel()
             await asyncio.wait([self._stream])
@@ -283,12 +285,12 @@ class SseTransport(HttpTransport):
             detail = f"the event stream broke: {cause(error)}"
             self._fail(TransportError(self.http.failure_text(error)))
         self._fail(TransportError("The server closed its event stream before it named an endpoint."))
-        # Before it named an endpoint, open() waits for that, and says what went wrong.
+        # Before the endpoint is known, open() reports the error.
         if self.endpoint is not None:
             self.lose(detail, renewable=True)
 
     def _other(self, event: ServerEvent) -> bool:
-        """Takes in an ``endpoint`` event, of which the first counts."""
+        """Handles an ``endpoint`` event; only the first one counts."""
         if event.name == "endpoint" and not self._endpoint.done():
             try:
                 self.endpoint = self.http.address.resolve(event.data.decode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""The bodies of HTTP responses: server-sent events, and how much of a body is read."""
+"""The bodies of HTTP responses: server-sent events, and bodies read up to a size."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ JSON_TYPE: Final = "application/json"
 EVENT_STREAM_TYPE: Final = "text/event-stream"
 
 EVENT_FIELD_BYTES: Final = 1024
-"""Bytes of an event beside its data that do not count against the cap: names of fields, and an id."""
+"""The bytes of an event for names of fields and an id, in addition to the maximum size of its data."""
 
 SHOWN_BODY_SECONDS: Final = 5.0
-"""Seconds for a body that is only shown, or dropped."""
+"""The most seconds for reading a body that is only shown or dropped."""
 
 LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 """The end of a line of server-sent events."""
 
 _RETRY_MILLISECONDS: Final = 3_600_000
-"""Milliseconds."""
+"""The longest retry time that a server can set, in milliseconds."""
 _DECODED_BYTES: Final = 1 << 18
-"""Bytes of an event that are decoded at once."""
+"""The bytes of an event that are decoded at once."""
 
 
 @frozen
 class ServerEvent:
-    """One server-sent event. ``id`` is the last event id so far, as Latin-1; ``retry`` is in seconds, if it is set."""
+    """A server-sent event. ``id`` is the last event id so far, in Latin-1. ``retry`` is in seconds; ``None`` if not set."""
 
     name: str
     data: bytes
@@ -48,7 +48,7 @@ class ServerEvent:
 
 
 def fields_of(event: bytes) -> tuple[bytes, bytes, bool]:
-    """Returns the name and the data of an event, and whether it has an id."""
+    """Returns the name and the data of an event, and whether the event has an id."""
     name, data, has_id = b"message", list[bytes](), False
     for line in LINE_END.split(event):
         field, _, value = line.partition(b":")
@@ -63,15 +63,15 @@ def fields_of(event: bytes) -> tuple[bytes, bytes, bool]:
 
 
 class EventBlocks:
-    """Splits the bytes of server-sent events at blank lines, however they are cut and whatever ends their lines."""
+    """Splits the bytes of server-sent events at blank lines; chunks and line ends may be of any form."""
 
     def __init__(self, cap: int) -> None:
         self._framer = LineFramer(cap, b"\n\n")
         self._after_return = False
 
     def feed(self, data: bytes) -> list[bytes | Oversized]:
-        """Takes the next bytes; returns the events that they complete."""
-        # The line feed of a CRLF that was cut between two chunks: the carriage return has ended the line already.
+        """Adds the next bytes; returns the events that they complete."""
+        # If a CRLF is split between two chunks, its carriage return has already ended the line.
         data = data.removeprefix(b"\n") if self._after_return else data
         self._after_return = data.endswith(b"\r")
         if b"\r" in data:
@@ -80,27 +80,29 @@ class EventBlocks:
 
     @property
     def overflows(self) -> bool:
-        """Whether the event that is coming in is above the cap."""
+        """Whether the incomplete event exceeds the maximum size."""
         return self._framer.overflows
 
     @property
     def unfinished(self) -> bytes:
-        """What has come of the last event; nothing if that is above the cap."""
+        """The start of the incomplete event; empty if it exceeds the maximum size."""
         return self._framer.unfinished
 
     def close(self) -> list[bytes | Oversized]:
-        """Ends the stream and returns the unfinished event, if there is one."""
+        """Ends the stream; returns the incomplete event, if there is one."""
         return self._framer.close()
 
 
 class EventStream(httpx.AsyncByteStream):
-    """Server-sent events (HTML, "Event stream interpretation") from bytes, however they are cut.
+    """Server-sent events (HTML, "Event stream interpretation") from chunks of bytes.
 
-    httpx-sse decodes them. It has no limit, so it is given whole events only, none of more than ``cap`` bytes; and they are
-    decoded as Latin-1, so that data that is not UTF-8 reaches the parser as it was sent. An event above the cap is dropped
-    and reported to ``oversized`` when it ends; on a request's ``own`` stream at once, as it may never end, and the stream
-    is read no further. ``cut`` says whether the stream ended inside an event, which is dropped, and ``half`` how many bytes
-    of one have come. ``at`` is the time at which the last bytes of the newest event were read, in monotonic seconds.
+    httpx-sse decodes the events. It has no size limit, so it only gets complete events of at most ``cap`` bytes. They are
+    decoded as Latin-1, so that data that is not UTF-8 reaches the parser unchanged. A larger event is dropped, and
+    reported to ``oversized`` at its end. On a request's ``own`` stream, it is reported at once, because it may never end,
+    and reading stops.
+
+    ``cut`` says whether the stream ended within an event, which is dropped. ``half`` is the number of bytes of the
+    incomplete event. ``at`` is the time at which the last bytes of the newest event were read, in monotonic seconds.
     """
 
     def __init__(
@@ -122,22 +124,22 @@ class EventStream(httpx.AsyncByteStream):
 
     @property
     def half(self) -> int:
-        """Bytes of an event with data whose end has not come."""
+        """The number of bytes of the incomplete event; 0 if it has no data."""
         return len(self._blocks.unfinished) if self.unfinished else 0
 
     @property
     def unfinished(self) -> bytes:
-        """The data of the event that has begun."""
+        """The data of the incomplete event."""
         return fields_of(self._blocks.unfinished)[1]
 
     async def events(self) -> AsyncGenerator[ServerEvent]:
-        """Yields the events until the server ends the stream. Raises what broke the connection."""
+        """Yields the events until the server ends the stream. Raises the error of a broken connection."""
         headers = {"Content-Type": f"{EVENT_STREAM_TYPE}; charset=iso-8859-1"}
         source = EventSource(httpx.Response(200, headers=headers, stream=self))
-        # Closed with its reader: a generator that is left to the collector would keep the connection until then.
+        # Closed explicitly, because the connection would stay open until the generator is garbage-collected.
         async with contextlib.aclosing(source.aiter_sse()) as found:
             async for event in found:
-                # A server's number may have hundreds of digits, which no float holds.
+                # The server's number may have hundreds of digits, too many for a float.
                 retry = None if event.retry is None else min(max(event.retry, 0), _RETRY_MILLISECONDS) / 1000
                 yield ServerEvent(event.event, event.data.encode("latin-1"), event.id, retry)
 
@@ -149,14 +151,14 @@ class EventStream(httpx.AsyncByteStream):
                 blocks += self._blocks.close()
             for block in blocks:
                 if isinstance(block, Oversized):
-                    # As the message begins, without the names of fields: the id of its request is looked for in it.
+                    # The start of the message, without names of fields, because the id of the request is searched in it.
                     head = fields_of(block.head)[1] or block.head
                     self._oversized(Oversized(head=head, size=block.size, tail=block.tail))
                     if self._own:
                         return
                     continue
-                # httpx-sse decodes what it is given in one go: 64 MB at once would hold up a cancel, so other work gets a
-                # turn between the pieces.
+                # httpx-sse decodes each piece in one go. 64 MB at once would delay a cancel, so other work runs between
+                # pieces.
                 *pieces, last = [
                     block[at : at + _DECODED_BYTES] for at in range(0, len(block), _DECODED_BYTES)
                 ] or [b""]
@@ -164,7 +166,7 @@ class EventStream(httpx.AsyncByteStream):
                     yield piece
                     await self._turn.breathe()
                 yield last + b"\n\n"
-        # An event without its blank line is none (HTML, "Event stream interpretation").
+        # An event without a final blank line is discarded (HTML, "Event stream interpretation").
         self.cut = self._blocks.overflows or self.half > 0
 
 
@@ -176,9 +178,10 @@ async def read_body(
     outline: MessageOutline | None = None,
     cut: Callable[[int], None] = lambda _: None,
 ) -> bytes | Oversized:
-    """Returns a whole body, or the start of one that is longer than ``cap`` bytes, or is ``announced`` to be.
+    """Returns a complete body, or the start of a body that is longer than ``cap`` bytes.
 
-    It is fed to ``outline`` while it comes. If the connection breaks in it, ``cut`` is told how many bytes came.
+    ``announced`` is the ``Content-Length``. The chunks are added to ``outline``. If the connection breaks within the body,
+    ``cut`` is called with the number of bytes received.
     """
     body = BytesIO()
     try:
@@ -197,7 +200,7 @@ async def read_body(
 
 
 async def read_head(stream: AsyncIterable[bytes], limit: int = LINE_HEAD_BYTES) -> bytes:
-    """Returns the start of a body that is not an answer: ``limit`` bytes at most, and what comes before it breaks."""
+    """Returns at most ``limit`` bytes from the start of a body; fewer if the connection breaks or time runs out."""
     body = bytearray()
     with contextlib.suppress(*EXPECTED):
         async with Limit(SHOWN_BODY_SECONDS):

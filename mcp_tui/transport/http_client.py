@@ -1,8 +1,8 @@
 """HTTP requests to one server over httpx: connections, headers, TLS, and proxies.
 
-httpx's pool looks at every connection for every request, which halves its speed at twenty requests in flight and
-leaves a tenth at a hundred; and a cancel must wait for no request. So each request here has a connection of its
-own: the one that was used last, if it is idle, or a new one. Their number has no limit, but only so many are made at once.
+httpx's pool checks every connection for every request, which halves its speed at twenty requests in flight, and leaves a
+tenth at a hundred. Besides, a cancel must not wait for requests. So each request here has a separate connection: the idle
+one that was used last, or a new one. The number of connections is unlimited, but only :data:`MAKING` are made at once.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ from mcp_tui.transport.targets import HttpTarget
 from mcp_tui.transport.unreachable import readable
 
 IDLE_SECONDS: Final = 4.0
-"""Seconds that an unused connection is kept: less than the five after which many servers close theirs, so that no
-connection is closed while a request is on its way."""
+"""The seconds after which an unused connection is closed.
 
-# Many listeners queue a hundred new connections at most, often fewer, and drop or refuse the rest of a thousand calls.
+Many servers close theirs after five seconds; a shorter time avoids that a connection is closed while a request is sent.
+"""
+
+# Many listeners queue at most a hundred new connections, and drop or refuse others, for example those of a thousand calls.
 MAKING: Final = 32
-"""Connections that may be made at once, for requests, and as many for urgent messages."""
+"""The most connections that are made at once for requests, and also for urgent messages."""
 
 _KEEP_ALIVE: Final = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
 _ONE_CONNECTION: Final = httpx.Limits(
@@ -46,18 +48,20 @@ _ONE_CONNECTION: Final = httpx.Limits(
 Headers = Sequence[tuple[bytes, bytes]]
 
 HttpxConnection = httpx.AsyncHTTPTransport
-"""A connection of httpx's: it carries one request at a time and opens itself when it must."""
+"""A connection of httpx, which carries one request at a time, and connects when needed."""
 
 
 AGAIN: Final = (0.05, 0.1, 0.2)
-"""Seconds before each further attempt at a connection that was refused or reset, as a listener does that is overloaded or
-just starting."""
+"""The seconds before each further attempt to connect after a refusal or reset.
+
+A listener that is overloaded or just starting refuses or resets connections.
+"""
 
 TOKEN: Final = "mcp_tui.token"  # noqa: S105 - the name of one
-"""The extension of a response that holds the :class:`RequestToken` of its request."""
+"""The extension of a response with the :class:`RequestToken` of its request."""
 
 ADDRESS_EXTENSION: Final = "mcp_tui.address"
-"""The extension of a response that holds the :class:`Address` that it came from."""
+"""The extension of a response with the :class:`Address` of its request."""
 
 _FRAMING: Final = {
     "connection",
@@ -79,20 +83,20 @@ def nothing() -> None:
 
 
 class ConnectionSlots:
-    """Places for connections in the making, and the requests that wait for one, or for an idle connection."""
+    """The slots for connections that are being made, and the requests that wait for a slot or an idle connection."""
 
     def __init__(self) -> None:
         self.free = MAKING
         self._turns: deque[asyncio.Future[None]] = deque()
 
     async def wait(self) -> None:
-        """Waits until it is the turn of a request; somebody new may come first all the same."""
+        """Waits until the request is called. A new request may still take the slot first, so the caller checks again."""
         turn = asyncio.get_running_loop().create_future()
         self._turns.append(turn)
         await turn
 
     def call(self) -> bool:
-        """Calls the first that still waits; returns whether there is one."""
+        """Calls the first waiting request; returns whether there is one."""
         while self._turns:
             turn = self._turns.popleft()
             if not turn.done():
@@ -102,8 +106,10 @@ class ConnectionSlots:
 
 
 class _Course:
-    """The course of one request until it has left: its ``sockets``, whether it ``begun`` to leave, and whether it ``passed``
-    the proxy, if there is one. ``place`` holds a place among the connections in the making, if one is made.
+    """The progress of one request until it is sent.
+
+    ``sockets`` has its connections. ``begun`` says whether its headers are being sent, and ``passed`` whether it is past the
+    proxy, if there is one. ``place`` releases the slot of a connection that is being made.
     """
 
     def __init__(
@@ -115,19 +121,19 @@ class _Course:
         self._tokens, self._starts, self._flushed = tokens, starts, flushed
 
     async def trace(self, event: str, info: dict[str, Any]) -> None:
-        """Follows what httpcore reports of the connection and the request."""
+        """Handles the trace events of httpcore about the connection and the request."""
         match event:
             case "connection.connect_tcp.complete" | "socks.connect_tcp.complete":
                 self.sockets.append(info["return_value"])
                 if self._tokens is not None:
                     self._tokens.connected(str(self.sockets[-1].get_extra_info("server_addr")[0]))
-            # The CONNECT to a proxy is not the request itself: a cancel may still take that back.
+            # The CONNECT to a proxy is not the request itself, which can still be withdrawn.
             case "http11.send_request_headers.started" if info["request"].method != b"CONNECT":
                 self.place.close()
                 self.begun = self.passed = True
                 self._starts()
             case "proxy.start_tls.started" | "socks.start_tls.started":
-                self.passed = True  # from here on the server is heard through the tunnel
+                self.passed = True  # later errors are from the server, behind the tunnel
             case "http11.send_request_body.complete" if self.begun:
                 self._flushed()
             case _:
@@ -153,26 +159,26 @@ class HttpClient:
                 b"authorization", [(b"Authorization", self.address.authorization.encode())]
             )
         self.tokens = None if b"authorization" in self._given else tokens
-        """The source of the token of each request; ``None`` if a person gave a header instead."""
+        """The source of the token of each request; ``None`` if the user gave an ``Authorization`` header."""
         self._insecure = target.insecure
-        # How long an answer may take is the client's to decide: a tool may run, and a stream be silent, for hours.
+        # The client decides how long an answer may take: a tool may run for hours, and a stream may be silent for hours.
         self._timeout = {"connect": connect_timeout, "pool": None, "read": None, "write": None}
         self._make: Callable[[], HttpxConnection] | None = None
-        """Makes a connection, which is not open yet; ``None`` before :meth:`open` and after :meth:`close`."""
+        """The function that makes an unopened connection; ``None`` before :meth:`open` and after :meth:`close`."""
         self._idle: dict[HttpxConnection, asyncio.TimerHandle] = {}
-        # Two rooms: a cancel must not wait for calls that are still connecting.
+        # Separate slots, because a cancel must not wait for calls that are still connecting.
         self._slots = {urgent: ConnectionSlots() for urgent in (True, False)}
         self.proxy: Proxy | None = None
-        """The proxy of the environment; ``None`` if there is none, or before :meth:`open`."""
+        """The proxy of the environment; ``None`` without one, and before :meth:`open`."""
         self.cookies = Cookies()
         self.between: tuple[str, ...] = ()
-        """The proxies that the headers of the newest response show."""
+        """The proxies that are visible in the headers of the newest response."""
 
     def open(self) -> None:
-        """Prepares for requests; nothing is sent.
+        """Prepares for requests; sends nothing.
 
         Raises:
-            TransportError: the environment names a proxy that cannot be used, or a client certificate cannot be read.
+            TransportError: the proxy of the environment cannot be used, or a client certificate cannot be read.
         """
         context = self._context()
         try:
@@ -186,8 +192,8 @@ class HttpClient:
                 proxy=made,
                 socket_options=_KEEP_ALIVE,
             )
-            # Made once and thrown away: what httpx has against a proxy, such as SOCKS without its package, it says only
-            # here.
+            # A connection is made once and discarded, because only this raises httpx's errors about a proxy, such as SOCKS
+            # without its package.
             self._make()
         except ImportError as error:
             text = "The proxy of the environment is a SOCKS proxy. Install mcp-tui with the extra 'socks' to use it."
@@ -201,7 +207,7 @@ class HttpClient:
         if self.address.secure and not self._insecure:
             context = ssl.create_default_context()  # the system's certificates, and SSL_CERT_FILE
         else:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # for plain HTTP it is never used
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used for plain HTTP
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         load_client_certificate(self._target, context)
@@ -222,16 +228,24 @@ class HttpClient:
         starts: Callable[[], None] = nothing,
         flushed: Callable[[], None] = nothing,
     ) -> AsyncGenerator[httpx.Response]:
-        """Makes one exchange: yields the response as soon as its headers are here, its body still to come.
+        """Makes one exchange; yields the response as soon as its headers have arrived, before its body.
 
-        Leaving the context before the body's end closes the connection in whatever state it is; so does the end of the
-        task, also before there are headers. An ``urgent`` request waits for no other. ``starts`` is called right before
-        the first byte is written, ``flushed`` when the operating system has the last. ``ip`` is where to connect; without
-        it the name of the host is looked up. ``exact`` are the headers of another client, sent in place of a person's and of
-        those of the protocol; with ``signed_in`` a token is added, or what the URL has for one, if they have none.
+        Leaving the context before the end of the body closes the connection. So does cancelling the task, at any time.
+
+        Args:
+            method: the HTTP method.
+            headers: the headers of the protocol.
+            body: the body, if any.
+            exact: the headers of another client, sent instead of those of the user and the protocol.
+            signed_in: whether a token, or the credentials of the URL, are added to ``exact`` if it has none.
+            to: the address; by default that of the server.
+            ip: the IP address to connect to; by default that of the host's name.
+            urgent: whether the request must not wait for others.
+            starts: called right before the first byte is written.
+            flushed: called when the last byte was written to the operating system.
 
         Raises:
-            httpx.HTTPError: and others of :data:`http_errors.EXPECTED`.
+            httpx.HTTPError: the exchange failed; also the other errors of :data:`http_errors.EXPECTED`.
         """
         if self._make is None:
             raise httpx.UnsupportedProtocol("the connection is closed")
@@ -240,7 +254,7 @@ class HttpClient:
         url = address.url
         sent, made = self._outgoing(method, url, headers, exact, signed_in=signed_in)
         named: dict[str, Any] = {"sni_hostname": url.raw_host.decode("ascii")} if ip else {}
-        """The name that a certificate must have, where the URL has the IP address in its place."""
+        """The name that a certificate must have if the URL has an IP address instead of the host's name."""
         request = httpx.Request(
             method,
             url.copy_with(host=ip) if ip else url,
@@ -252,7 +266,7 @@ class HttpClient:
         try:
             response = await _response(connection, request)
             response.extensions |= {TOKEN: sent, ADDRESS_EXTENSION: address}
-            # The client behind a tap keeps its own cookies.
+            # A client behind a tap handles its own cookies.
             if exact is None:
                 self.cookies.take(url, response)
                 self.between = shown_proxies(response.headers)
@@ -263,8 +277,8 @@ class HttpClient:
             finally:
                 await response.aclose()
         except BaseException as error:
-            # httpcore forgets sockets in the middle of a TLS handshake, and a request whose closing is interrupted
-            # stays in its pool for good: so what did not end well is closed and not used again.
+            # After an error the connection is closed and not used again: httpcore loses sockets within a TLS handshake,
+            # and a request whose closing is interrupted stays in its pool forever.
             for each in course.sockets:
                 await each.aclose()
             await connection.aclose()
@@ -277,7 +291,7 @@ class HttpClient:
         self._idle[connection] = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._drop, connection)
         self._let_in()
         if self._make is None:
-            # close() has run meanwhile, and did not know of a connection that was in use.
+            # close() was called meanwhile, and did not close this connection, which was in use.
             self._drop(connection)
 
     def _outgoing(
@@ -301,15 +315,16 @@ class HttpClient:
     async def _obtain(
         self, make: Callable[[], HttpxConnection], slots: ConnectionSlots, place: contextlib.ExitStack
     ) -> HttpxConnection:
-        """Returns the connection that was used last, if it is idle, else a new one as soon as there is room.
+        """Returns the idle connection that was used last, or else a new one as soon as there is a slot.
 
-        One that comes free meanwhile is taken: those in the making may hang until the limit of each.
+        While waiting for a slot, it takes a connection that becomes idle, because new connections may hang until their
+        timeout.
         """
         while not (self._idle or slots.free):
             try:
                 await slots.wait()
             except asyncio.CancelledError:
-                self._let_in()  # it may have been called already
+                self._let_in()  # this request may have been called, so the next one is called instead
                 raise
         if not self._idle:
             slots.free -= 1
@@ -317,7 +332,7 @@ class HttpClient:
             return make()
         found, timer = self._idle.popitem()
         timer.cancel()
-        self._let_in()  # it may have been called for a place, which is still free
+        self._let_in()  # a slot for which this request was called is still free
         return found
 
     def _leave(self, slots: ConnectionSlots) -> None:
@@ -325,7 +340,7 @@ class HttpClient:
         self._let_in()
 
     def _let_in(self) -> None:
-        """Calls a request that waits, if there is something for it: an urgent one first."""
+        """Calls a waiting request, urgent ones first, if there is a slot or an idle connection."""
         for slots in self._slots.values():
             if (self._idle or slots.free) and slots.call():
                 return
@@ -335,10 +350,10 @@ class HttpClient:
         spawn(connection.aclose(), name="close an idle connection")
 
     def _headers(self, protocol: Mapping[str, str], cookies: str, host: bytes) -> list[tuple[bytes, bytes]]:
-        """Returns the user's headers, overridden by the protocol's. ``cookies`` of the server follow those of the user."""
+        """Returns the headers of the user, overridden by those of the protocol, with ``cookies`` after the user's."""
         ours = {b"host": host, b"user-agent": f"mcp-tui/{__version__}".encode()}
         merged = {**{name: [(name.title(), value)] for name, value in ours.items()}, **self._given}
-        # Nothing is ever unpacked: one megabyte of gzip can be 67 in a single chunk, before a cap could see it.
+        # Compression is not accepted: 1 MB of gzip may become 67 MB in a single chunk, before the size is checked.
         for name, value in {**protocol, "Accept-Encoding": "identity"}.items():
             merged[name.lower().encode()] = [(name.encode(), value.encode("latin-1", "replace"))]
         if cookies:
@@ -363,21 +378,21 @@ class HttpClient:
 
 
 async def _response(connection: HttpxConnection, request: httpx.Request) -> httpx.Response:
-    """Returns the response to a request; a connection that is refused or reset while it is made is tried again."""
-    # Nothing of the request has left where the connection itself failed, so it is no second attempt at a call.
+    """Returns the response to a request; tries again if the connection is refused or reset while it is made."""
+    # If the connection itself failed, no byte of the request was sent, so a call is not made twice.
     for pause in AGAIN:
         try:
             return await connection.handle_async_request(request)
         except httpx.ConnectError as error:
             if not is_refused_or_reset(error):
                 raise
-        await connection.aclose()  # httpcore holds a tunnel that was reset for busy, and would wait for it
+        await connection.aclose()  # httpcore would wait for a tunnel that was reset
         await asyncio.sleep(pause)
     return await connection.handle_async_request(request)
 
 
 def ignored_headers(headers: Mapping[str, str]) -> list[str]:
-    """Returns the names of a person's headers that are not sent, because the protocol sets them itself."""
+    """Returns the names of the user's headers that are not sent, because the protocol sets them."""
     return [name for name in headers if name.lower() in _RESERVED_HEADERS]
 
 
@@ -385,7 +400,7 @@ def load_client_certificate(target: HttpTarget, context: ssl.SSLContext) -> None
     """Loads the client certificate of a target, if it has one.
 
     Raises:
-        TransportError: a file cannot be read, or holds something else.
+        TransportError: a file cannot be read, or has other content.
     """
     if not target.client_cert:
         return
@@ -397,7 +412,7 @@ def load_client_certificate(target: HttpTarget, context: ssl.SSLContext) -> None
             why = os.strerror(error.errno or 0).lower()
             raise TransportError(f"Cannot read the client certificate {path!r}: {why}.") from None
     try:
-        # an empty password, so that OpenSSL does not ask for one at the terminal
+        # With an empty password, OpenSSL does not ask for one at the terminal.
         context.load_cert_chain(target.client_cert, target.client_key or None, password="")
     except (ssl.SSLError, ValueError) as error:
         key = target.client_key or target.client_cert

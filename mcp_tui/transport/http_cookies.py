@@ -1,6 +1,6 @@
-"""The cookies of one connection: kept in memory, and sent back to the one origin that set them.
+"""The cookies of one connection, which are stored in memory and sent back to the origin that set them.
 
-Servers behind a load balancer recognise by them which of them holds a session.
+Load balancers use cookies to find the server that has a session.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ import httpx
 from mcp_tui.protocol.framing import header_fault
 
 MAX_COOKIES: Final = 50
-"""Cookies that are kept; a browser keeps as many of one site."""
+"""The most cookies that are stored; browsers store as many for one site."""
 SET_COOKIE_BYTES: Final = 4096
-"""Bytes of a ``Set-Cookie`` header that is taken."""
+"""The most bytes of a ``Set-Cookie`` header that is accepted."""
 
 
 class Cookies:
-    """The cookies of one origin, by the rules for their path, their host, and ``Secure``."""
+    """The cookies of one origin, with the rules for path, host, and ``Secure``."""
 
     def __init__(self) -> None:
         self._jar = CookieJar()
 
     def take(self, url: httpx.URL, response: httpx.Response) -> None:
-        """Takes in the cookies that a response of the origin sets or deletes."""
+        """Sets or deletes cookies as a response of the origin requests."""
         said = Message()
         for name, value in response.headers.raw:
             text = value.decode("latin-1")
@@ -41,7 +41,7 @@ class Cookies:
             ):
                 said["Set-Cookie"] = text
         if said:
-            # the jar would print a warning about what it cannot read, over the screen
+            # The jar would print warnings about unreadable cookies to the terminal.
             with warnings.catch_warnings(action="ignore"):
                 self._jar.extract_cookies(cast("HTTPResponse", _Said(said)), urllib.request.Request(str(url)))  # noqa: S310 - it is not opened
         for each in list(self._jar)[MAX_COOKIES:]:
@@ -54,12 +54,12 @@ class Cookies:
         return request.get_header("Cookie") or ""
 
     def values(self) -> Iterator[str]:
-        """Yields the values, which are secrets."""
+        """Yields the values of the cookies, which are secrets."""
         return (each.value for each in self._jar if each.value)
 
 
 class _Said:
-    """A response as the cookie jar reads it."""
+    """A response in the form that the cookie jar reads."""
 
     def __init__(self, headers: Message) -> None:
         self._headers = headers

@@ -1,4 +1,4 @@
-"""Errors over HTTP, in one sentence for a person."""
+"""Errors of HTTP requests as sentences for the user."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from mcp_tui.transport.base import RefusedResponse, TransportError
 from mcp_tui.transport.unreachable import readable
 
 EXPECTED: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, UnicodeError)
-"""Exceptions that a server or a network can cause. Any other is a defect of ours."""
+"""The exceptions that a server or a network can cause. Any other exception is a defect of mcp-tui."""
 
 REFUSED: Final = "connection refused"
 RESET: Final = "connection reset by the server"
 CLOSED: Final = "connection closed before the response"
 
 _REPR: Final = re.compile(r"\bbytearray\(b(.*)\)")
-"""A quotation of received bytes in an error of h11's."""
+"""Received bytes that an error of h11 quotes."""
 
 GATEWAY: Final = (502, 504)
-"""Statuses of a gateway that had no answer from the server behind it, which may still be at work."""
+"""The statuses of a gateway without an answer from the server behind it, which may still be working."""
 
 _GONE: Final = (
     r"(?:not (?:be )?(?:found|known|valid|exist|recogni[sz]ed|active|initiali[sz]ed)|(?:does|did)(?: not|n't) exist|unknown"
@@ -48,22 +48,22 @@ _LOST_SESSION: Final = re.compile(
     rf"|{_GONE}[: ]{{1,2}}(?:mcp )?){_SESSION_WORDS}\b",
     re.IGNORECASE,
 )
-"""A session, and that it is gone, in one clause."""
+"""A clause that says that a session is gone."""
 _REASON_BYTES: Final = 4096
-"""Bytes of a refusal in which its reason is looked for."""
+"""The first bytes of a refusal in which a reason is searched."""
 _MARKUP: Final = re.compile(r"<!--.*?-->|<(script|style|head)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
-"""What is no text of an HTML page."""
+"""The parts of an HTML page that are not text."""
 _SESSION_NOT_FOUND: Final = -32001
-"""The code with which the official SDKs say so."""
+"""The error code of the official SDKs for a session that is gone."""
 
 _SCOPE_PARAMETER: Final = re.compile(r"scope=\"([\x21\x23-\x26\x28-\x5b\x5d-\x7e ]{1,200})\"")
-"""The scopes of a challenge, in their quotation marks."""
+"""The scopes in a challenge, within quotation marks."""
 
 _ALERT: Final = r"\x15\x03"
-"""The first bytes of a TLS alert, as h11 quotes them."""
+"""The first bytes of a TLS alert, in the form in which h11 quotes them."""
 
 _HTTPS_PORT: Final = re.compile(rb"https (?:port|server)|ssl-enabled server port", re.IGNORECASE)
-"""Words of servers that got plain HTTP at a port of TLS."""
+"""Texts of servers that got plain HTTP on a port for TLS."""
 
 _TRUST: Final = "To trust it, name a file with the certificate of its authority in SSL_CERT_FILE; --insecure skips the check"
 
@@ -71,17 +71,17 @@ _CUT_SHORT: Final = ("Server disconnected", "peer closed connection")
 
 
 def cause(error: BaseException) -> str:
-    """Returns the reason in a few words: ``connection refused``, ``certificate has expired``. Never raises."""
+    """Returns the cause of an error in a few words: ``connection refused``, ``certificate has expired``. Never raises."""
     if isinstance(error, (httpx.TimeoutException, TimeoutError)):
-        return "connection timed out"  # the only wait that httpx is told to limit
+        return "connection timed out"  # httpx has no other time limit
     if isinstance(error, httpx.ProxyError):
-        return readable(str(error), 400)  # it says already who failed, and why
+        return readable(str(error), 400)  # the text already says who failed, and why
     links = list(_chain(error))
-    # TLS first: its errors are OSErrors, too, and say more than those.
+    # TLS errors are checked first, because they are OSErrors too, and more specific.
     for link in links:
         if isinstance(link, ssl.SSLCertVerificationError):
             return f"{readable(link.verify_message)} (TLS). {_TRUST}"
-        # asyncio's TLS waits are errors too, in whose handling the one that counts was raised
+        # asyncio's waits for TLS are errors too; the real error was raised while they were handled.
         if isinstance(link, ssl.SSLError) and not isinstance(
             link, (ssl.SSLWantReadError, ssl.SSLWantWriteError)
         ):
@@ -100,7 +100,7 @@ def cause(error: BaseException) -> str:
 
 
 def _tls_hint(reason: str) -> str:
-    """Returns what to do about an error of TLS other than a certificate that is not trusted."""
+    """Returns the advice about a TLS error other than an untrusted certificate; empty for none."""
     reason, certificate = reason.upper().replace(" ", "_"), "--client-cert FILE --client-key FILE"
     if any(each in reason for each in ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFICATE")):
         return f". If the server requires a client certificate: {certificate}"
@@ -130,18 +130,18 @@ def _http_cause(error: BaseException) -> str:
 
 
 def is_never_connected(error: BaseException) -> bool:
-    """Returns whether there never was a connection on which a request could have been sent."""
+    """Returns whether the connection was never made, so that no request was sent."""
     return any(isinstance(link, (httpx.ConnectError, httpx.ConnectTimeout)) for link in _chain(error))
 
 
 def is_refused_or_reset(error: BaseException) -> bool:
-    """Returns whether a connection was refused or reset, as an overloaded listener does."""
+    """Returns whether a connection was refused or reset, for example by an overloaded listener."""
     refusals = (ConnectionRefusedError, ConnectionResetError, ConnectionAbortedError)
     return any(isinstance(link, refusals) for link in _chain(error))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yields an error and all its causes, nearest first."""
+    """Yields an error and all its causes, the nearest first."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -163,7 +163,7 @@ def refusal(
     *,
     speaker: str = "the server",
 ) -> str:
-    """Returns why a response from ``address`` is not an answer to a message. ``speaker`` is who may have written it."""
+    """Returns the reason why a response is not an answer to a message. ``speaker`` names who may have written it."""
     if status in (401, 403):
         challenge = headers.get("www-authenticate", "")
         if status == 403:
@@ -206,21 +206,21 @@ def refusal(
 
 
 def _destination(location: str, address: Address) -> str:
-    """Returns the URL of a redirect as a person may see it: whole but for credentials, and its query as ``?…``."""
+    """Returns the URL of a redirect for the user, without credentials, and with the query as ``?…``."""
     if not location.strip():
         return "nowhere"
     try:
         return parse(str(address.url.join(location.strip()))).shown
     except (TransportError, httpx.InvalidURL, ValueError):
-        bare, query, _ = location.partition("?")  # it is not a URL, and shown as it is
+        bare, query, _ = location.partition("?")  # not a valid URL, so its text is shown
         return readable(f"{bare}{'?…' if query else ''}")
 
 
 def is_session_over(said: RefusedResponse, id: RequestId | None = None) -> bool:
-    """Returns whether a refusal of a message of a session, a request ``id`` if it is one, says that the session is over.
+    """Returns whether the refusal of a message says that its session has ended. ``id`` is the id of a request.
 
-    404 does (transports, "Session Management"). Some servers answer with another status and name the session. They must
-    not be taken for a tool that knows no session of its own, so a 500 that answers the request itself does not count.
+    Status 404 says so (transports, "Session Management"). Some servers answer with another status, and a text about the
+    session. A tool may report a missing session of its own, so a 500 with the answer to the request does not count.
     """
     if said.status == 404:
         return True
@@ -234,20 +234,20 @@ def is_session_over(said: RefusedResponse, id: RequestId | None = None) -> bool:
 
 
 def names_lost_session(said: RefusedResponse) -> bool:
-    """Returns whether a refusal seems to say that the session is gone."""
+    """Returns whether the text of a refusal seems to say that the session is gone."""
     text = said.body[:_REASON_BYTES].decode("utf-8", "replace")
     return said.status in (400, 401, 404, 409, 410, 500) and _LOST_SESSION.search(text) is not None
 
 
 def session_over(status: int) -> str:
-    """Returns why a session ended that the server refused with ``status``."""
+    """Returns the sentence about a session that the server ended with ``status``."""
     return f"the server ended the session (HTTP {status})"
 
 
 def error_message(body: bytes, headers: Mapping[str, str], *, pages: bool = False) -> str:
-    """Returns the message in the body of a refusal, for the end of a sentence; empty if it has none.
+    """Returns the message in the body of a refusal, for the end of a sentence; empty without one.
 
-    ``pages``: the text of an HTML page, or of JSON in any form, is one too.
+    With ``pages``, the text of an HTML page, or of JSON in any form, also counts.
     """
     kind, text = media_type(headers), bytes_text(body)
     if pages and "html" in kind:
@@ -265,11 +265,11 @@ def error_message(body: bytes, headers: Mapping[str, str], *, pages: bool = Fals
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """Returns the ``Content-Type`` without its parameters, in lower case; empty if there is none."""
+    """Returns the ``Content-Type`` without parameters, in lower case; empty without one."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def foreign_encoding(headers: Mapping[str, str]) -> str:
-    """Returns the content encoding of a response that is not ``identity``, else nothing."""
+    """Returns the content encoding of a response; empty for none and for ``identity``."""
     encoding = headers.get("content-encoding", "").strip().lower()
     return "" if encoding in ("", "identity") else readable(encoding, 40)

@@ -1,7 +1,7 @@
-"""The exchanges of one connection over HTTP: messages that leave by POST, and the streams that come back.
+"""The HTTP exchanges of one connection: messages that are POSTed, and the streams of their responses.
 
-Each message is an exchange of its own. A request's brings its own stream back, which is read to its end and, if it breaks,
-resumed. The server's own stream, by GET, belongs to no request.
+Each message is a separate exchange. The response to a request is a stream of its own, which is read to its end and, if it
+breaks, resumed.
 """
 
 from __future__ import annotations
@@ -53,20 +53,21 @@ from mcp_tui.transport.http_streams import (
 from mcp_tui.transport.suspension import Limit
 
 ERROR_BODY_BYTES: Final = 1 << 20
-"""Bytes that are read of an error response in search of a JSON-RPC message."""
+"""The most bytes of an error response that are read to find a JSON-RPC message."""
 OVERTAKEN_SECONDS: Final = 0.1
-"""Seconds that a cancel waits for the server to accept the request that it names."""
+"""The most seconds that a cancel waits until the server has accepted the cancelled request."""
 
 
 # -- messages --------------------------------------------------------------------------------------------------
 
 
 class Sending:
-    """A message on its way by POST. ``begun`` says whether a byte of it was written, ``left`` whether all were.
+    """A message that is being POSTed.
 
-    ``received`` is set once the server accepted it, whose body may never end, or the exchange is over. ``refusal`` is set
-    if the server refused it, or it was not delivered.
-    An ``urgent`` one waits for no connection of a request: notifications and responses, which get 202 and nothing else.
+    ``begun`` says whether a byte of it was written, ``left`` whether all bytes were. ``received`` is set when the server has
+    accepted the message, even if the body of the response never ends, or when the exchange has ended. ``refusal`` is set
+    if the server refused the message, or it was not delivered. An ``urgent`` message does not wait for connections of
+    requests: notifications and responses, which only get a 202.
     """
 
     urgent = True
@@ -80,65 +81,65 @@ class Sending:
         self._message = message
         self._closed = False
         self._decided = asyncio.Event()
-        # Fixed now: a 404 is about the session in which it was sent. An initialize opens a session, and names none
-        # (transports, "Session Management").
+        # Stored now, because a 404 is about the session in which the message was sent. An initialize opens a session, and
+        # has no session id (transports, "Session Management").
         self._sent_with = None if message.method == "initialize" else session.session_id
         self.task = spawn(self._exchange(), name=f"POST {message.method}")
         self.task.add_done_callback(lambda _: (self._decided.set(), self.received.set()))
 
     async def flushed(self) -> bool:
-        """Waits until the operating system has the last byte; false if the exchange ended before."""
+        """Waits until the last byte was written to the operating system; returns false if the exchange ended before."""
         await self._decided.wait()
         return self.left
 
     def close(self) -> None:
-        """Ends the exchange at once and reports nothing more. Its connection is closed, and never used again."""
+        """Ends the exchange at once, without further reports. Its connection is closed, and never used again."""
         if not self._closed and not self.task.done():
             self._closed = True
             self._decided.set()
-            # C-04: the end of the task closes the socket, whether or not headers came (HttpClient.request).
+            # C-04: the end of the task closes the socket, with or without a response (HttpClient.request).
             self.task.cancel()
 
     def settle(self) -> None:
-        """Starts nothing new for the message, which is cancelled, and leaves open what is open."""
+        """Prevents new streams for the message, which is cancelled; an open stream stays open."""
 
     async def _exchange(self) -> None:
         error: Refused | None = None
         try:
             async with self._post() as response:
                 error = await self._refusal(response)
-            # Once more with a new token: what was refused with 401 had no effect (C-32).
+            # Sent again with a new token, because a message that was refused with 401 had no effect (C-32).
             if error is not None and await self._session.renewed(error.said.challenge):
                 async with self._post() as response:
                     error = await self._refusal(response)
         except EXPECTED as failure:
             if error is None:
                 self._lost(failure)
-        if error is not None:  # what the server said, even if the second attempt then failed
+        if error is not None:  # the refusal counts, even if the second attempt failed otherwise
             self._refused(error)
 
     async def _refusal(self, response: httpx.Response) -> Refused | None:
-        """Returns the refusal that a response is; ``None`` if it accepted the message, or refused it in JSON-RPC."""
+        """Returns the refusal in a response; ``None`` if the message was accepted, or refused by a JSON-RPC error."""
         if not response.is_success:
             return await refused(self._session, response)
         media = media_type(response.headers)
-        # At the head, not at the end: some servers leave the body of a 202 open, and the handshake or a cancel would wait
-        # for it. JSON is read first, because it may be a refusal.
+        # The headers alone count, because some servers leave the body of a 202 open, and the handshake or a cancel would
+        # wait for it. JSON is read first, because it may be a refusal.
         if media != JSON_TYPE:
             self._accepted()
-        # a body read to its end keeps the connection
+        # Reading the body to its end keeps the connection usable.
         head = b"" if media == EVENT_STREAM_TYPE else await read_head(response.aiter_raw())
         if media != JSON_TYPE:
             return None
         frame = messages.parse(head)
         if isinstance(frame, ResponseFrame) and frame.error is not None:
-            # some servers refuse a notification by one, with 200
+            # Some servers refuse a notification by a JSON-RPC error with status 200.
             text = f"error {frame.error.code} {frame.error.message[:200]}".rstrip()
             self._failed(Refused(text, RefusedResponse(response.status_code, head)))
             return None
         self._accepted()
         if isinstance(frame, ResponseFrame):
-            self._session.deliver(head)  # no answer is due here, but it is one
+            self._session.deliver(head)  # an unexpected answer
         return None
 
     def _accepted(self) -> None:
@@ -158,7 +159,7 @@ class Sending:
         )
 
     def _starts(self) -> None:
-        if self._closed:  # the cancellation was lost while the connection was made
+        if self._closed:  # httpcore swallowed the cancellation while the connection was made
             raise asyncio.CancelledError
         self.begun = True
         self._session.sink.writing(message=self._message)
@@ -177,7 +178,7 @@ class Sending:
         self._session.sink.not_sent(message=self._message, detail=str(error), refusal=error.said)
 
     def _session_is_over(self, said: RefusedResponse) -> bool:
-        """Returns whether the server no longer knows the session of the message."""
+        """Returns whether a refusal says that the session of the message has ended."""
         return self._sent_with is not None and is_session_over(said, self._message.id)
 
     def _refused(self, error: Refused) -> None:
@@ -186,33 +187,33 @@ class Sending:
             self._failed(error)
             self._doubt(said)
             return
-        # a request was lost with its session, and was not refused itself
+        # The session has ended, so a request was lost, not refused.
         over = session_over(said.status)
         self._failed(
             Refused(over, RefusedResponse(said.status if self._message.id is None else 0, said.body))
         )
-        # C-33: nothing is sent again in the new session, where the old ids mean nothing.
+        # C-33: no message is sent again in the new session, where the old ids have no meaning.
         self._session.lose(over, renewable=True)
 
     def _doubt(self, said: RefusedResponse) -> None:
-        """Reports that the session may be gone, if the refusal names it without saying so for certain."""
+        """Reports that the session may be gone, if the text of the refusal suggests it."""
         if self._sent_with is not None and names_lost_session(said):
             text = f"the session seems to be gone (HTTP {said.status}). {NEW_SESSION}"
             self._session.sink.degraded(detail=text)
-        # In the handshake the refusal itself says so.
+        # In the handshake, the refusal itself is reported.
         elif self._message.id is not None and self._session.revision and self._session.asks_for_session(said):
             self._session.sink.degraded(detail=NO_SESSION_ID)
 
 
 class SharedExchange(Sending):
-    """A request whose response comes on the one stream that all share (HTTP with SSE)."""
+    """A request whose response arrives on the stream that all messages share (HTTP with SSE)."""
 
     urgent = False
 
     async def flushed(self) -> bool:
-        """Waits until the server has it, for :data:`OVERTAKEN_SECONDS` seconds at most once the last byte has left.
+        """Waits until the server has accepted the request, at most :data:`OVERTAKEN_SECONDS` seconds after its last byte.
 
-        C-05: its cancel is a POST on another connection, and would name an unknown id if it were read first.
+        C-05: the cancel is a POST on another connection. If the server read it first, its id would be unknown.
         """
         left = await super().flushed()
         if left:
@@ -222,27 +223,28 @@ class SharedExchange(Sending):
         return left
 
     def _accepted(self) -> None:
-        """Reports nothing: its answer is still to come."""
+        """Reports nothing, because the answer arrives later on the shared stream."""
         self.received.set()
 
 
 class Cancel(Sending):
-    """The signal for a request until 2025-11-25: its notification, POSTed on its own.
+    """The cancel of a request until 2025-11-25: a notification, POSTed as a separate exchange.
 
-    C-05: it waits until the body of the request itself has left. Until its own first byte is written it can be recalled.
+    C-05: the cancel waits until the body of the request was sent. It can be withdrawn until its own first byte is written.
     """
 
     def __init__(self, session: HttpSession, message: Outgoing, request: Sending | None) -> None:
         self._request = request
         self._status = 0
-        """The status of a response with a body, until its first message is reported."""
+        """The HTTP status, until the first message of the body is reported; then 0."""
         super().__init__(session, message)
 
     async def _exchange(self) -> None:
         if self._request is not None and not await self._request.flushed():
             self._failed(Refused("the request was not sent"))
             return
-        # Until its last byte the streams get one message a turn: a POST takes a dozen turns, which a flood would fill.
+        # Until the last byte is sent, streams handle one message per turn, because a POST takes a dozen turns, which a flood
+        # would fill.
         self._session.turn.urgent.add(self)
         try:
             await super()._exchange()
@@ -255,11 +257,11 @@ class Cancel(Sending):
             super()._flushed()
 
     async def _refusal(self, response: httpx.Response) -> Refused | None:
-        """Reports what a response of 2xx holds: the answer of the cancelled request may be in it, or a refusal."""
+        """Reports the messages in a 2xx response: perhaps the answer of the cancelled request, or a refusal."""
         if not response.is_success:
             return await super()._refusal(response)
-        # A server may answer before it has read everything, and httpcore then reports no last byte. A status says that it
-        # arrived.
+        # If the server answers before it has read the whole request, httpcore does not report the last byte. A status shows
+        # that the cancel arrived.
         self._flushed()
         session, media, self._status = self._session, media_type(response.headers), response.status_code
         if media != JSON_TYPE:
@@ -295,7 +297,7 @@ class Cancel(Sending):
         if self.left:
             why = cause(failure)
             text = "the connection was closed" if why in (CLOSED, RESET) else why
-            # C-32: it was written, so it was not "not delivered"; and no status can come any more, so nothing is awaited.
+            # C-32: the cancel was written, so "not delivered" would be wrong. No status can arrive any more.
             self._session.sink.unanswered(message=self._message, detail=text)
         else:
             super()._lost(failure)
@@ -309,10 +311,10 @@ class Cancel(Sending):
 
 
 class Exchange(Sending):
-    """A request on its way and the stream of its own that answers it.
+    """A request, and the HTTP stream of its own that answers it.
 
-    It ends with one call of :meth:`Sink.not_sent` or :meth:`Sink.stream_ended`, unless :meth:`close` ended it: then nothing
-    more is reported.
+    The exchange ends with one call of :meth:`Sink.not_sent` or :meth:`Sink.stream_ended`, or without a report after
+    :meth:`close`.
     """
 
     urgent = False
@@ -326,14 +328,14 @@ class Exchange(Sending):
         self._final = False
         self._besides = ""
         self._session_id: str | None = None
-        """The session id that comes with ``initialize``, until that succeeds."""
+        """The session id in the response to ``initialize``, until the request succeeds."""
         super().__init__(session, message)
 
     def settle(self) -> None:
-        """C-36: a cancelled request is not resumed. A stream that is open goes on; one that waits to be resumed ends."""
+        """C-36: the stream of a cancelled request is not resumed. An open stream continues; a waiting one ends."""
         self._final = True
         if self._waiting:
-            # Closed first, so that the task reports nothing more; what became of the stream is reported here.
+            # Closed first, so that the task itself makes no report about the stream.
             self.close()
             self._ended("its stream was closed and is not resumed")
 
@@ -345,7 +347,8 @@ class Exchange(Sending):
                 await self._answer(response)
         except Refused as error:
             if error.said.status in GATEWAY and self.left and self._session.revision is not None:
-                # not the server's answer, which may still be at work; in the handshake it is as good as one
+                # The gateway's answer is not that of the server, which may still be working. In the handshake it counts
+                # as a refusal.
                 running = "; the server may still be running it" if self._session.modern else ""
                 self._ended(f"{error}{running}")
             else:
@@ -356,14 +359,14 @@ class Exchange(Sending):
             if not self._status:
                 self._broken(detail, self._session.not_delivered(error))
                 return
-        # A defect of ours: it is raised, but the call must not wait for its timeout because of it.
+        # A defect of mcp-tui: it is raised, but reported first, so that the call does not wait for its timeout.
         except Exception as error:
             self._broken(cause(error), Refused(cause(error)))
             raise
         await self._dropped(detail)
 
     def _broken(self, ended: str, not_sent: Refused) -> None:
-        """Reports that no answer came: the request was written and may have had its effect, or it was not."""
+        """Reports that there is no answer: the request was sent and may have had an effect, or it was not sent."""
         if self.left:
             self._ended(ended)
         else:
@@ -371,7 +374,8 @@ class Exchange(Sending):
 
     async def _answer(self, response: httpx.Response) -> None:
         session, kind = self._session, media_type(response.headers)
-        # Not renewed here, as a notification is: a person may have to sign in, and the clocks of a request stop meanwhile.
+        # Unlike for a notification, the token is not renewed here, because the user may have to sign in, while the timers of
+        # the request are paused.
         if self._status in (401, 403) or 300 <= self._status < 400:
             raise await refused(session, response)
         check_encoding(session, response, self._id)
@@ -383,7 +387,7 @@ class Exchange(Sending):
             if self._message.method == "initialize":
                 self._session_id = response.headers.get("mcp-session-id")
             if kind == EVENT_STREAM_TYPE:
-                # C-39: a stream of 2026-07-28 is never resumed, whatever ids its events have.
+                # C-39: a stream of 2026-07-28 is never resumed, even if its events have ids.
                 cursor = None if session.modern else self._cursor
                 self._besides = await read_events(
                     response, session, cursor, self._deliver, self._other, stream=self._id
@@ -402,10 +406,10 @@ class Exchange(Sending):
         self._session.sink.dropped(what=f"half a body ({size:,} bytes)", stream=self._id)
 
     def _other(self, event: ServerEvent) -> bool:
-        """Ends the exchange at an ``endpoint`` event before there is a session: no answer comes on this stream.
+        """Ends the exchange at an ``endpoint`` event before negotiation, because no answer arrives on such a stream.
 
         Raises:
-            Refused: always, then.
+            Refused: for such an event.
         """
         if event.name == "endpoint" and self._session.revision is None:
             text = "the server answered with the event stream of HTTP+SSE. Use --transport sse"
@@ -413,11 +417,11 @@ class Exchange(Sending):
         return False
 
     async def _error(self, response: httpx.Response) -> None:
-        """Delivers the JSON-RPC message of a status from 400 on: negotiation keys on it."""
+        """Delivers the JSON-RPC message in an error response, on which negotiation depends."""
         body = await read_head(response.aiter_raw(), min(self._session.cap, ERROR_BODY_BYTES))
         frame = messages.parse(body)
         answer = frame if isinstance(frame, ResponseFrame) and frame.id == self._id else None
-        # A server of 2026-07-28 says so with HTTP 404, too: that does not end a session.
+        # A server of 2026-07-28 also uses HTTP 404 for an unknown method, which does not end a session.
         method_missing = (
             answer is not None and answer.error is not None and answer.error.code == METHOD_NOT_FOUND
         )
@@ -437,12 +441,12 @@ class Exchange(Sending):
         if self._closed:
             return
         if isinstance(message, Oversized):
-            self._answered = True  # most likely, and not worth to be fetched twice
+            self._answered = True  # probably the answer, which is too large to resume for it
         else:
             self._answered = self._answered or answers(message)
             frame = None if self._session_id is None else messages.parse(message, outline)
             if isinstance(frame, ResponseFrame) and frame.error is None and self._session_id is not None:
-                # Before the answer is told: what the client sends because of it carries the session id already.
+                # Before the answer is delivered, because the client's next message must have the session id.
                 self._session.adopt(self._session_id)
                 self._session_id = None
         self._session.deliver(message, self._id, status, outline, at)
@@ -451,11 +455,11 @@ class Exchange(Sending):
         self._session.sink.stream_ended(id=self._id, detail=detail)
 
     async def _dropped(self, detail: str) -> None:
-        """Ends the exchange after its response is over, cleanly or broken by ``detail``; resumes it if possible."""
+        """Resumes the stream if possible, and ends the exchange. ``detail`` is the reason if the response broke."""
         session, revision, cursor = self._session, self._session.revision, self._cursor
         resumes = revision is not None and revision.resumes
-        # C-34: without an id of an event nothing can be resumed, and the server may still be at work; that is no cancel.
-        # C-38: nor is the call sent again, which may have had effects.
+        # C-34: without an event id, the stream cannot be resumed. The server may still be working, so that is no cancel.
+        # C-38: the call is not sent again either, because it may have had effects.
         while resumes and not self._answered and not self._final and cursor.last_id:
             why = detail or "closed by the server"
             session.sink.happened(
@@ -463,8 +467,7 @@ class Exchange(Sending):
             )
             self._waiting = True
             await asyncio.sleep(cursor.pause)
-            # C-36: until the stream is open again, a cancel ends the waiting: a replay would bring an answer that nobody
-            # wants.
+            # C-36: until the stream is open again, a cancel ends the exchange, because a replayed answer is not wanted.
             detail, refused = await read_on(session, cursor, self._deliver, self._resumed, stream=self._id)
             self._waiting = False
             if refused is not None or cursor.in_vain >= ATTEMPTS:

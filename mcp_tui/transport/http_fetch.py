@@ -1,8 +1,8 @@
-"""Single requests to servers that another server named: small documents and forms, for authorization.
+"""Single requests to URLs that a server named: small documents and forms, for authorization.
 
-The URL may be hostile. So a request goes only to https or to this machine, never along a redirect, never to a private
-address unless the MCP server itself is at one, and takes bounded time and bytes. It carries none of the headers that a
-person gave for the MCP server.
+The URL may be hostile. So requests use only https, or http to this machine, follow no redirect, and have limited time and
+size. They go to a private address only if the MCP server itself has one. They have none of the headers that the user gave
+for the MCP server.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from mcp_tui.transport.targets import VERIFIED, HttpTarget, Tls
 from mcp_tui.transport.unreachable import readable
 
 DOCUMENT_BYTES: Final = 512 * 1024
-"""Bytes of a document; metadata and tokens have a few thousand."""
+"""The most bytes of a document; metadata and tokens have a few thousand."""
 
 FETCH_SECONDS: Final = 15.0
-"""Seconds for one request, from the lookup of the name to the last byte."""
+"""The most seconds for one request, from the lookup of the name to the last byte."""
 
 _FROM: Final = {
     "public": {"public"},
@@ -40,12 +40,12 @@ _FROM: Final = {
     "link-local": {"public", "link-local"},
     "loopback": {"public", "private", "loopback"},
 }
-"""The kinds of address that a server may name, by the kind of its own."""
+"""The kinds of addresses that a server may name, by the kind of its own address."""
 
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
 _PRIVATE: Final = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "64:ff9b:1::/48", "fec0::/10")))
-"""Networks of one site that not every version of Python counts as private."""
+"""Private networks that not every version of Python counts as private."""
 
 
 @frozen
@@ -58,9 +58,9 @@ class Fetched:
 
 
 def address_kind(ip: str) -> str:
-    """Returns the kind of an IP address; a reserved one counts as private, and "any address" is this machine.
+    """Returns the kind of an IP address; a reserved one counts as private, and the unspecified one as loopback.
 
-    An IPv6 address that embeds one of IPv4 (mapped, compatible, 6to4, NAT64) counts as that: it leads there.
+    An IPv6 address that embeds an IPv4 address (mapped, compatible, 6to4, NAT64) counts as the latter, to which it leads.
     """
     address = ipaddress.ip_address(ip.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address):
@@ -77,9 +77,9 @@ def address_kind(ip: str) -> str:
 
 
 class Fetcher:
-    """Makes requests on behalf of the MCP server at ``server``, whose own address decides which others it may name.
+    """Makes requests on behalf of an MCP server, whose address decides which other addresses it may name.
 
-    ``tls`` is for that server's own origin only.
+    ``tls`` is only used for the origin of that server.
     """
 
     def __init__(self, server: Address, *, tls: Tls = VERIFIED) -> None:
@@ -88,9 +88,9 @@ class Fetcher:
         self._allowed: set[str] | None = None
 
     def connected(self, ip: str) -> None:
-        """Takes in the IP address of a connection to the server: it decides, not what a later lookup answers.
+        """Handles the IP address of a connection to the server, which decides instead of a later lookup.
 
-        After connections to addresses of several kinds, only what all of them may name is permitted.
+        After connections to addresses of several kinds, only kinds that all of them may name are permitted.
         """
         allowed = _FROM[address_kind(ip)]
         self._allowed = allowed if self._allowed is None else self._allowed & allowed
@@ -101,7 +101,7 @@ class Fetcher:
         """Gets a document, or POSTs a ``form`` with its content type in ``headers``.
 
         Raises:
-            TransportError: the URL is not permitted, or no answer came from there in time.
+            TransportError: the URL is not permitted, or there was no answer in time.
         """
         address = self.permitted(url)
         tls = self._tls if address.same_origin(self.server) else VERIFIED
@@ -112,10 +112,10 @@ class Fetcher:
                 if self._allowed is None:
                     await self._guess()
                 client.open()
-                # a proxy looks up names by itself, but not addresses
+                # A proxy looks up names itself, so only literal addresses can be checked.
                 ips = _literal(address) if client.proxy else await _resolved(address)
                 self._check(address, ips)
-                # to the address that was judged: another lookup could answer others
+                # Connects to the checked addresses, because another lookup could return others.
                 *others, last = [""] if client.proxy else ips
                 for ip in others:
                     with suppress(httpx.ConnectError, httpx.ConnectTimeout):
@@ -130,10 +130,10 @@ class Fetcher:
 
     @staticmethod
     def permitted(url: str) -> Address:
-        """Returns the address of a URL that is permitted: https, or http to this machine, without credentials.
+        """Returns the address of a permitted URL: https, or http to this machine, without credentials.
 
         Raises:
-            TransportError: it is not permitted ("Communication Security", authorization, 2025-03-26 and later).
+            TransportError: the URL is not permitted ("Communication Security", authorization, 2025-03-26 and later).
         """
         address = parse(url)
         if address.authorization is not None:
@@ -143,16 +143,16 @@ class Fetcher:
         return address
 
     async def _guess(self) -> None:
-        """Judges the server by its name where nothing is connected to it yet: only what all its addresses may name."""
+        """Before any connection to the server, looks up its name; permits only kinds that all its addresses may name."""
         with suppress(OSError, UnicodeError):
             for ip in await _resolved(self.server):
                 self.connected(ip)
-        # A name that cannot be looked up here (a proxy knows it) permits the least.
+        # If the name cannot be looked up here (a proxy knows it), only public addresses are permitted.
         self._allowed = self._allowed or _FROM["public"]
 
     def _check(self, address: Address, ips: list[str]) -> None:
-        """Refuses IP addresses of a kind that the MCP server may not name."""
-        # Each of them: a name with a public and a private address would otherwise lead into the network of the person.
+        """Raises an error for an IP address of a kind that the MCP server may not name."""
+        # All addresses are checked, because a name with a public and a private address could lead into the user's network.
         for ip in ips:
             kind = address_kind(ip)
             if kind not in (self._allowed or ()):
@@ -165,7 +165,7 @@ async def _resolved(address: Address) -> list[str]:
     """Returns the IP addresses of a host, at least one.
 
     Raises:
-        OSError: its name is not known here.
+        OSError: the name cannot be looked up.
     """
     if literal := _literal(address):
         return literal
@@ -175,7 +175,7 @@ async def _resolved(address: Address) -> list[str]:
 
 
 def _literal(address: Address) -> list[str]:
-    """Returns the IP address that a host is, even as a single number; nothing if it is a name."""
+    """Returns the IP address if the host is one, even as a single number; empty for a name."""
     host = address.url.host
     try:
         return [str(ipaddress.ip_address(host))]

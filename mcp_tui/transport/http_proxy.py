@@ -1,5 +1,7 @@
-"""Proxies between this machine and a server: that of the environment, who set it, and how its faults are told from the
-server's; and those that the headers of a response show.
+"""Proxies between this machine and a server.
+
+These are the proxy of the environment, whose errors are distinguished from those of the server, and proxies that are visible
+in the headers of responses.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _MARKS: Final = {
     "x-amz-cf-id": "CloudFront",
     "x-envoy-upstream-service-time": "Envoy",
 }
-"""Headers that one proxy alone adds."""
+"""Headers that only one proxy adds, with its name."""
 
 _SERVERS: Final = (
     "apache",
@@ -36,16 +38,16 @@ _SERVERS: Final = (
     "squid",
     "varnish",
 )
-"""How the header ``Server`` begins where a proxy wrote it."""
+"""The starts of ``Server`` headers that proxies write."""
 
 _PROMPT: Final = ("caddy", "nginx", "openresty")
-"""Proxies that close their stream to the server at once when a client closes its own."""
+"""Proxies that close the stream to the server at once when the client closes its stream."""
 
 
 def shown_proxies(headers: httpx.Headers) -> tuple[str, ...]:
-    """Returns the proxies that the headers of a response show, but those that pass the end of a stream on at once."""
+    """Returns the proxies in the headers of a response, except those that pass on the end of a stream at once."""
     via = (each.strip() for each in headers.get("via", "").split(","))
-    # "1.1 name (product)": the name may be a pseudonym
+    # In "1.1 name (product)", the name may be a pseudonym.
     names = [(each.partition("(")[2].rstrip(")") or each.rpartition(" ")[2]).strip() for each in via]
     names += [name for header, name in _MARKS.items() if header in headers]
     names += [name for name in [headers.get("server", "")] if name.lower().startswith(_SERVERS)]
@@ -57,18 +59,18 @@ def shown_proxies(headers: httpx.Headers) -> tuple[str, ...]:
 class Proxy:
     """A proxy: its ``url`` with credentials, the ``setting`` that names it, and whether it only makes a ``tunnel``.
 
-    Through a tunnel the server is heard itself. Without one, for http URLs, every response may be the proxy's own.
+    Responses through a tunnel are from the server. Without a tunnel, for http URLs, every response may be from the proxy.
     """
 
     url: httpx.URL
     setting: str
     tunnel: bool
     host: str
-    """The server's host and port, which could be reached without it."""
+    """The host and port of the server, for ``no_proxy``."""
 
     @property
     def shown(self) -> str:
-        """The proxy without its credentials: ``http://proxy.example:3128``."""
+        """The URL of the proxy without credentials: ``http://proxy.example:3128``."""
         return readable(f"{self.url.scheme}://{self.url.netloc.decode('ascii', 'replace')}", 100)
 
     def __str__(self) -> str:
@@ -76,7 +78,7 @@ class Proxy:
 
     @property
     def speaker(self) -> str:
-        """Who may have written a response."""
+        """A phrase for who may have written a response."""
         return "the server" if self.tunnel else f"the server or {self}"
 
     @property
@@ -88,9 +90,10 @@ class Proxy:
         return f"{self} requires a user and a password (HTTP 407). Set {self.setting} to {form}"
 
     def failure(self, error: BaseException, *, connected: bool, passed: bool) -> ProxyFailed:
-        """Returns what became of a request in words.
+        """Returns the error of a request.
 
-        ``connected``: the proxy was reached. ``passed``: the request itself was begun, behind the tunnel if there is one.
+        ``connected`` says whether the proxy was reached, and ``passed`` whether the request was past the proxy or in the
+        tunnel.
         """
         why = cause(error)
         if not connected:
@@ -106,21 +109,21 @@ class Proxy:
 
 
 class ProxyFailed(httpx.ProxyError):
-    """An error on the way through a proxy; its text is a clause that names who failed."""
+    """An error of a request through a proxy. The text is a clause that says who failed."""
 
     def __init__(self, text: str, proxy: Proxy, *, advice: bool = True) -> None:
         super().__init__(text)
         self.advised = f"{text}. Check {proxy.setting}, or add {proxy.host} to no_proxy" if advice else text
-        """The clause with what to do, for a message that was not delivered."""
+        """The clause with advice, for a message that was not delivered."""
 
 
 def find(address: Address) -> Proxy | None:
-    """Returns the proxy for an address from the environment, or from the system's settings.
+    """Returns the proxy for an address from the environment or the system's settings; ``None`` without one.
 
     Raises:
-        httpx.InvalidURL: it is not a URL.
-        ValueError: it is not a URL.
-        TransportError: it is not one of a proxy.
+        httpx.InvalidURL: the setting is not a URL.
+        ValueError: the setting is not a URL.
+        TransportError: the setting is not the URL of a proxy.
     """
     if address.loopback or any(map(urllib.request.proxy_bypass, (address.url.host, address.host))):
         return None

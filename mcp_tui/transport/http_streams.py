@@ -1,6 +1,6 @@
-"""The state that the HTTP exchanges of one connection share, and its event streams: read, opened by GET, and opened again.
+"""The state that the HTTP exchanges of one connection share, and its event streams: reading, opening by GET, and resuming.
 
-The server's own stream belongs to no request; that of a request is resumed if it breaks.
+The server's own stream belongs to no request. The stream of a request is resumed if it breaks.
 """
 
 from __future__ import annotations
@@ -53,26 +53,26 @@ NO_SESSION_ID: Final = "The server asks for a session id, but gave none with ini
 INCOMPLETE: Final = "an incomplete event without its final empty line"
 
 RETRY_SECONDS: Final = 1.0
-"""Seconds before a stream is opened again, if the server did not say."""
+"""The seconds before a stream is opened again, unless the server sets another time."""
 SHORTEST_RETRY_SECONDS: Final = 0.5
-"""Seconds at least, whatever the server says."""
+"""The least seconds before a stream is opened again, regardless of the server's time."""
 LONGEST_RETRY_SECONDS: Final = 30.0
-"""Seconds to which that grows while it brings nothing."""
+"""The most seconds to which that time grows while attempts are in vain."""
 ATTEMPTS: Final = 6
-"""Attempts in a row that bring nothing, after which a stream is given up."""
+"""The number of consecutive attempts without a message after which a stream is given up."""
 STEADY_SECONDS: Final = 5.0
-"""Seconds after which a stream that stayed open was not opened in vain, even if it was quiet."""
+"""The seconds after which an open stream counts as a success, even without a message."""
 
 _EVENT_ID_CHARACTERS: Final = 8192
 _REMEMBERED: Final = 1024
-"""Events of a stream, the newest, that a resumed stream may repeat."""
+"""The number of newest events of a stream that are remembered, because a resumed stream may repeat them."""
 _SMALL_BYTES: Final = 64 * 1024
 
 
 class Deliver(Protocol):
-    """Takes a message, the outline of a large one, and the time of its reading.
+    """Handles a message, the outline of a large one, and the time at which it was read.
 
-    It is a method of an exchange or of the transport.
+    Exchanges and the transport have such methods.
     """
 
     def __call__(
@@ -81,7 +81,7 @@ class Deliver(Protocol):
 
 
 class Refused(Exception):
-    """A response that carries no answer (``said``), or none at all. The text is a sentence for a person."""
+    """A message got a response without an answer (``said``), or no response. The text is a sentence for the user."""
 
     def __init__(self, detail: str, said: RefusedResponse = NO_ANSWER) -> None:
         super().__init__(detail)
@@ -92,9 +92,10 @@ class Refused(Exception):
 class HttpSession:
     """The part of the transport that its exchanges share.
 
-    ``revision`` is ``None`` until it is negotiated. ``session_id`` is the ``Mcp-Session-Id``. ``endpoint`` is where messages
-    are posted, if not to the address itself. ``mute``: the server did not open a stream of its own yet, or answered 404, so
-    that 404 to a GET says nothing about the session. ``over``: nothing leaves, and nothing is reported.
+    ``cap`` is the maximum size of a message in bytes. ``revision`` is ``None`` until it is negotiated. ``session_id`` is the
+    ``Mcp-Session-Id``. ``endpoint`` is the address for POSTs, if it is not that of the server. ``mute`` says whether
+    every GET so far had a 404, so that a 404 does not mean that the session has ended. ``over`` says whether the
+    connection has ended, so that no message is sent or reported.
     """
 
     http: HttpClient
@@ -109,20 +110,20 @@ class HttpSession:
     streams: dict[EventStream, RequestId | None] = field(
         default_factory=dict[EventStream, "RequestId | None"]
     )
-    """Those that are being read, each with the request that it belongs to."""
+    """The streams that are being read, each with the id of its request, or ``None``."""
 
     @property
     def modern(self) -> bool:
-        """Whether a revision without handshake and session is spoken; false until one is negotiated."""
+        """Whether the negotiated revision has no handshake and no session; false before negotiation."""
         return self.revision is not None and self.revision.modern
 
     def unhandled_since(self) -> float | None:
-        """Returns the time at which the oldest bytes were read that are not handled yet; ``None`` if all are."""
+        """Returns the time at which the oldest unhandled bytes were read; ``None`` if all are handled."""
         oldest = (each.reader.unhandled.since for each in self.streams)
         return min((since for since in oldest if since is not None), default=None)
 
     def unfinished(self) -> list[Unfinished]:
-        """Returns the messages of which only a beginning has come."""
+        """Returns the messages of which only the start has arrived."""
         return [
             Unfinished(read_at=source.reader.unhandled.read_at, begun=begun, stream=stream)
             for source, stream in self.streams.items()
@@ -131,7 +132,7 @@ class HttpSession:
 
     @contextlib.asynccontextmanager
     async def reading(self, source: EventStream, stream: RequestId | None) -> AsyncGenerator[None]:
-        """Counts a stream among those that are being read, and closes its reader."""
+        """Adds a stream to :attr:`streams` while it is read, and closes its reader afterwards."""
         self.streams[source] = stream
         try:
             async with source.reader:
@@ -140,12 +141,12 @@ class HttpSession:
             del self.streams[source]
 
     def drop(self) -> list[asyncio.Task[None]]:
-        """Closes every exchange but the one that calls this; returns the tasks that are ending."""
+        """Closes every exchange except the calling one; returns the tasks that are ending."""
         return []
 
     def end(self, detail: str, *, expected: bool = False, renewable: bool = False) -> None:
-        """Reports that the connection is gone, and nothing after it."""
-        # Silent before it is said: whoever hears of the end may close or send again, and nothing may be reported after it.
+        """Reports that the connection has ended, and makes no later reports."""
+        # The sink is replaced before the report, because its receiver may close or send, which must cause no further report.
         sink, self.sink, self.over = self.sink, SILENCE, True
         sink.closed(detail=detail, expected=expected, renewable=renewable)
 
@@ -160,10 +161,10 @@ class HttpSession:
         starts: Callable[[], None] = nothing,
         flushed: Callable[[], None] = nothing,
     ) -> AsyncGenerator[httpx.Response]:
-        """Makes one exchange as :meth:`HttpClient.request` does, and follows one redirect that leaves it as it is.
+        """Makes one exchange, like :meth:`HttpClient.request`, and follows one redirect with HTTP 307 or 308 to the same
+        origin.
 
-        That is HTTP 307 or 308 to the same origin: method and body are the same, and no secret goes elsewhere. The redirect
-        holds for this exchange alone.
+        Such a redirect keeps method and body, and no secret is sent elsewhere. It only applies to this exchange.
         """
         to = self.endpoint if method == "POST" and self.endpoint is not None else self.http.address
         async with self.http.request(
@@ -175,7 +176,7 @@ class HttpSession:
             if again is None:
                 yield response
                 return
-            await read_head(response.aiter_raw())  # a body read to its end keeps the connection
+            await read_head(response.aiter_raw())  # reading the body to its end keeps the connection usable
             status = response.status_code
         self.sink.happened(text=f"HTTP {status}: sent the {method} again to {again.shown}")
         async with self.http.request(
@@ -185,8 +186,8 @@ class HttpSession:
             yield response
 
     def lose(self, detail: str, *, renewable: bool = False) -> None:
-        """Ends the connection because the server no longer knows it."""
-        # Ended first, so that the exchanges that are closed then report nothing any more.
+        """Ends the connection, because the server has ended its session."""
+        # Ended first, so that the exchanges make no reports when they are closed.
         self.end(detail, renewable=renewable)
         self.drop()
         spawn(self.http.close(), name="close the connections")
@@ -199,28 +200,28 @@ class HttpSession:
         outline: bytes | None = None,
         at: float | None = None,
     ) -> None:
-        """Reports a message that came on the own stream of a request, or on one that belongs to none."""
+        """Reports a message that arrived on the stream of a request, or on the server's own stream."""
         if isinstance(message, Oversized):
             self.sink.too_large(message, stream=stream, at=at)
         else:
             self.sink.received(raw=message, stream=stream, status=status, outline=outline, at=at)
 
     def deafen(self, detail: str) -> None:
-        """Reports that the server's notifications cannot arrive any more."""
+        """Reports that notifications from the server can no longer arrive."""
         self.sink.degraded(detail=f"{detail}. {DEAF}")
 
     async def renewed(self, challenge: Challenge | None) -> bool:
-        """Returns whether there is another token for what was refused with 401, without asking a person."""
+        """Returns whether there is a new token, without asking the user, for a message that was refused with 401."""
         tokens = self.http.tokens
         if challenge is None or challenge.status != 401 or tokens is None:
             return False
         return await tokens.renew(challenge)
 
     def adopt(self, id: str) -> None:
-        """Takes the session id of a successful ``initialize`` (transports, "Session Management")."""
+        """Stores the session id of a successful ``initialize`` (transports, "Session Management")."""
         if self.modern:
             return
-        # Visible ASCII alone (transports, "Session Management"): anything else could not be sent back in a header.
+        # A session id must be visible ASCII (transports, "Session Management"); other text cannot be sent in a header.
         if id and all("!" <= character <= "~" for character in id):
             self.session_id = id
         else:
@@ -232,16 +233,16 @@ class HttpSession:
         return None in self.streams.values()
 
     def not_delivered(self, failure: Exception) -> Refused:
-        """Returns what became of a message whose connection failed before anything of it had left."""
+        """Returns the refusal of a message whose connection failed before any byte was sent."""
         stopping = cause(failure) == REFUSED and self.http.proxy is None and bool(self.streams)
         return Refused(self.http.failure_text(failure), RefusedResponse(stopping=stopping))
 
     def asks_for_session(self, said: RefusedResponse) -> bool:
-        """Returns whether a refusal asks for a session id that the server never gave."""
+        """Returns whether a refusal asks for a session id, although the server gave none."""
         return self.session_id is None and not self.modern and names_lost_session(said)
 
     def headers(self) -> dict[str, str]:
-        """Returns the headers of a request that carries no message: GET and DELETE."""
+        """Returns the headers of a request without a message: GET and DELETE."""
         made = {} if self.session_id is None else {"Mcp-Session-Id": self.session_id}
         if self.revision is not None and self.revision.version_header:
             made["MCP-Protocol-Version"] = self.revision.name
@@ -253,28 +254,29 @@ class HttpSession:
 
 @dataclass(slots=True)
 class Cursor:
-    """The position in a stream: its last event id (Latin-1), and how often it was opened again in vain.
+    """The position in a stream: its last event id (Latin-1), and the number of consecutive attempts in vain.
 
-    It was in vain if it brought no message, and ended soon. A stream of a request may be polled, though (2025-11-25,
-    "Sending Messages": the server closes it after an event with an id): a new id is enough if the server asks for a pause.
+    An attempt is in vain if the stream brought no message, and ended soon. The stream of a request may be polled
+    (2025-11-25, "Sending Messages": the server closes it after an event with an id). Then a new id is also a success, if
+    the server asks for a pause.
     """
 
     last_id: str = ""
     in_vain: int = 0
     polls: bool = False
-    """Whether a new id shows that the server still works on it: the stream of a request."""
+    """Whether a new id shows that the server is still working, as in the stream of a request."""
 
     _retry: float = RETRY_SECONDS
     _seen: dict[tuple[str, int], None] = field(default_factory=dict[tuple[str, int], None])
     _before: frozenset[tuple[str, int]] = frozenset()
 
     def reopen(self) -> None:
-        """Notes that from here on the server may repeat events."""
+        """Starts another attempt, in which the server may repeat events."""
         self.in_vain += 1
         self._before = frozenset(self._seen)
 
     def moves(self, event: ServerEvent) -> bool:
-        """Takes in the id and the waiting time of an event; false if a resumed stream repeats it."""
+        """Handles the id and the retry time of an event; returns false if a resumed stream repeats the event."""
         if event.retry is not None:
             self._retry = event.retry
         is_new = bool(event.id) and (event.id, hash(event.data)) not in self._before
@@ -283,7 +285,7 @@ class Cursor:
         if not event.id or len(event.id) > _EVENT_ID_CHARACTERS:
             return True
         self.last_id = event.id
-        # With its data: an event without an id has the last one before it, so an id alone may stand for several events.
+        # The mark includes the data, because an event without an id has the id of an earlier event.
         mark = event.id, hash(event.data)
         if event.data and mark in self._before:
             return False
@@ -294,9 +296,9 @@ class Cursor:
 
     @property
     def pause(self) -> float:
-        """The seconds before the next attempt: the server's, doubled with each attempt in vain after the first."""
+        """The seconds before the next attempt: the server's time, doubled for each attempt in vain after the first."""
         asked = max(SHORTEST_RETRY_SECONDS, self._retry)
-        # Bounded: after a thousand attempts in vain, in which nothing failed, the power would be too large for a float.
+        # The exponent is limited, because after a thousand attempts in vain the power would be too large for a float.
         doubled = asked * 2 ** min(max(0, self.in_vain - 1), 64)
         return min(doubled, max(LONGEST_RETRY_SECONDS, asked))
 
@@ -311,15 +313,19 @@ async def read_events(
     stream: RequestId | None = None,
     own: bool = False,
 ) -> str:
-    """Reads an event stream until the server ends it; returns in words what it held besides messages.
+    """Reads an event stream until the server ends it; returns a text about its other content, if any.
 
-    ``stream`` is the id of the request whose own stream it is. Such a one, and any other that is ``own``, is read to the
-    first event above the cap.
-    Without a ``cursor`` the ids of events mean nothing (streamable HTTP, 2026-07-28). ``other`` is offered the events of
-    other names and returns whether it used one.
+    Args:
+        response: the response with the stream.
+        session: the session.
+        cursor: the position in the stream; without it, ids of events are ignored (streamable HTTP, 2026-07-28).
+        deliver: called with each message.
+        other: called with each event of another name; returns whether it used the event.
+        stream: the id of the request, if this is the stream of a request.
+        own: whether reading stops at the first event above the maximum size, as in the stream of a request.
 
     Raises:
-        Exception: what broke the connection.
+        Exception: the connection broke.
     """
 
     def drop(message: Oversized) -> None:
@@ -340,7 +346,7 @@ async def read_events(
                     name = f"{readable(event.name, 40)!r}"
                     if not isinstance(messages.parse(event.data), messages.PollutionFrame):
                         session.sink.dropped(what=f"an event named {name}", raw=event.data, stream=stream)
-                    elif not ignored:  # to keep the connection alive, most likely
+                    elif not ignored:  # such events usually keep the connection alive
                         session.sink.happened(text=f"ignored events named {name}")
                     ignored = ignored or f"events named {name}"
                 await session.turn.breathe()
@@ -360,11 +366,11 @@ def _report_half(session: HttpSession, source: EventStream, stream: RequestId | 
 async def opened(
     session: HttpSession, last_id: str = "", stream: RequestId | None = None
 ) -> AsyncGenerator[httpx.Response]:
-    """Opens a stream by GET, behind the last event that came; ``stream`` is the id of the request that it belongs to.
+    """Opens a stream by GET, after the event ``last_id``; ``stream`` is the id of its request.
 
     Raises:
         Refused: there is no such stream.
-        Exception: what broke the connection.
+        Exception: the connection broke.
     """
     headers = session.headers() | {"Accept": EVENT_STREAM_TYPE, "Cache-Control": "no-store"}
     if last_id:
@@ -377,7 +383,7 @@ async def opened(
 
 
 async def refused(session: HttpSession, response: httpx.Response, body: bytes | None = None) -> Refused:
-    """Returns the refusal that a response amounts to, with the start of its body."""
+    """Returns the refusal for a response without an answer, with the start of its body."""
     if body is None:
         body = await read_head(response.aiter_raw())
     proxy, status = session.http.proxy, response.status_code
@@ -390,7 +396,7 @@ async def refused(session: HttpSession, response: httpx.Response, body: bytes | 
         detail = refusal(
             status, response.headers, response.extensions[ADDRESS_EXTENSION], body, speaker=speaker
         )
-    # The page of a 403 may name the role or the plan that is missing, which nothing else does.
+    # Only the page of a 403 may name the missing role or plan.
     words = error_message(body, response.headers, pages=status == 403) if status >= 400 else ""
     if words:
         detail = f"{detail} (it says: {words})"
@@ -402,7 +408,7 @@ async def refused(session: HttpSession, response: httpx.Response, body: bytes | 
 
 
 def check_encoding(session: HttpSession, response: httpx.Response, stream: RequestId | None) -> None:
-    """Raises :class:`Refused` for a response that is compressed although only identity was accepted."""
+    """Raises :class:`Refused` for a compressed response, because only ``identity`` was accepted."""
     if encoding := foreign_encoding(response.headers):
         session.sink.dropped(what=f"a body in the encoding {encoding}", stream=stream)
         text = f"the server compressed its answer ({encoding}) although only identity is accepted"
@@ -410,7 +416,7 @@ def check_encoding(session: HttpSession, response: httpx.Response, stream: Reque
 
 
 def answers(raw: bytes) -> bool:
-    """Returns whether a message is, or holds, a response. A large one is judged by its first kilobyte."""
+    """Returns whether a message is a response or contains one. For a large message, only the first kilobyte is checked."""
     head = raw if len(raw) <= _SMALL_BYTES else raw[:1024]
     if b'"result"' not in head and b'"error"' not in head:
         return False
@@ -427,9 +433,9 @@ async def read_on(
     *,
     stream: RequestId | None = None,
 ) -> tuple[str, Refused | None]:
-    """Opens a stream behind the last event and reads it to its end.
+    """Opens a stream after the last event, and reads it to its end.
 
-    Returns how it ended (empty: cleanly), and the refusal that makes further attempts useless.
+    Returns the reason of the end, empty for a normal end, and the refusal if further attempts are useless.
     """
     cursor.reopen()
     clock, opened_at = asyncio.get_running_loop().time, math.inf
@@ -442,7 +448,7 @@ async def read_on(
         status = error.said.status
         if session.session_id is not None and not session.mute and is_session_over(error.said):
             session.lose(session_over(status), renewable=True)
-        # A server that restarts behind a gateway answers 5xx for a while; with another token the next attempt may succeed.
+        # While a server restarts, a gateway answers with 5xx. With a new token, the next attempt may succeed.
         return str(error), None if status >= 500 or await session.renewed(error.said.challenge) else error
     except EXPECTED as error:
         return cause(error), None
@@ -453,10 +459,11 @@ async def read_on(
 
 
 async def listen(session: HttpSession, answered: asyncio.Event) -> None:
-    """Keeps the stream that belongs to no request open for the whole session: GET (2025-03-26 to 2025-11-25).
+    """Keeps the server's own stream open for the whole session, by GET (2025-03-26 to 2025-11-25).
 
-    It is optional; a server without one answers 405, and some 404 or 400 (transports, "Listening for Messages"). Once it
-    was open, a 404 is the end of the session. ``answered`` is set once it is known whether there is one.
+    The stream is optional. A server without one answers with 405, and some with 404 or 400 (transports, "Listening for
+    Messages"). After the stream was open, a 404 means that the session has ended. ``answered`` is set when it is known
+    whether there is a stream.
     """
     cursor = Cursor()
     was_open = told = False
@@ -473,7 +480,7 @@ async def listen(session: HttpSession, answered: asyncio.Event) -> None:
         detail, refused = await read_on(session, cursor, session.deliver, began)
         answered.set()
         if refused is not None:
-            # A server that answers otherwise knows this address, so that a 404 from now on is about the session.
+            # A server with another answer knows this address, so a later 404 is about the session.
             session.mute = session.mute and refused.said.status == 404
             if was_open:
                 session.deafen(f"the server's notification stream cannot be opened again: {detail}")

@@ -1,6 +1,6 @@
 """The launch of a stdio server: its command and environment, and the start of its guard.
 
-Nothing here needs the event loop: a command starts its server before it loads what talks to it.
+This module does not need the event loop, because a command starts its server before it loads the client.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from mcp_tui.transport.unreachable import TransportError
 INHERITED: Final = frozenset(
     {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}
 )
-"""Variables that a server gets from the client's environment, with those that begin with ``LC_``."""
+"""The variables that a server gets from the client's environment, in addition to those that start with ``LC_``."""
 
 
 def server_environment(target: StdioTarget) -> dict[str, str]:
-    """Returns the environment of a server: the short list of ours, or all of it, then the target's.
+    """Returns the environment of a server: :data:`INHERITED` variables, or all of them, then those of the target.
 
-    The list is short because a client's environment holds secrets. ``NO_COLOR`` is set because stderr is shown as plain
-    text.
+    The list is short, because the client's environment may have secrets. ``NO_COLOR`` is set, because stderr is shown as
+    plain text.
     """
     inherited = {
         name: value
@@ -50,10 +50,10 @@ class Launch:
 
 
 def prepare(target: StdioTarget) -> Launch:
-    """Finds the program of a server, in the ``PATH`` of its own environment.
+    """Checks the command of a server, and finds its program in the ``PATH`` of the server's environment.
 
     Raises:
-        TransportError: there is no such program or folder, or it may not be run.
+        TransportError: the program or the folder does not exist, or the program is not executable.
     """
     command, cwd = target.command, target.cwd
     if not command or not command[0]:
@@ -70,14 +70,14 @@ def prepare(target: StdioTarget) -> Launch:
             raise TransportError("The server's command or environment contains a NUL character. Remove it.")
     if bad := [name for name in environment if not name or "=" in name]:
         raise TransportError(f"Invalid environment variable name {bad[0]!r}. Use -e NAME=VALUE.")
-    # Looked at beforehand: the error of a start does not say whether the program or the folder is missing.
+    # Checked before the start, whose error does not say whether the program or the folder is missing.
     if cwd is not None and not cwd.is_dir():
         what = "is not a directory" if cwd.exists() else "does not exist"
         raise TransportError(f"The working directory {cwd} {what}. Choose another one.")
     if cwd is not None and not os.access(cwd, os.X_OK):
         raise TransportError(f"Cannot enter the working directory {cwd}. Check its permissions.")
     path = find_program(target)
-    # Compared at each start: PATH or a link may lead elsewhere than when a person said yes.
+    # Compared at each start, because PATH or a link may lead to another program than at the time of the approval.
     if target.approved and os.path.realpath(path) != target.approved:
         raise TransportError(
             f"Not started: {path} is not the program that you approved ({target.approved}). "
@@ -87,10 +87,10 @@ def prepare(target: StdioTarget) -> Launch:
 
 
 def find_program(target: StdioTarget) -> str:
-    """Returns the absolute path of the program that starts for a server, found in the ``PATH`` of its own environment.
+    """Returns the absolute path of a server's program, found in the ``PATH`` of the server's environment.
 
     Raises:
-        TransportError: there is no such program, or it may not be run.
+        TransportError: the program does not exist, or is not executable.
     """
     name, cwd = target.command[0], target.cwd or Path()
     if os.path.dirname(name):  # noqa: PTH120 - "./x" and "x" differ here, and are one for pathlib
@@ -106,8 +106,8 @@ def find_program(target: StdioTarget) -> str:
                 f"Not executable: {name}. Run chmod +x on it, or name the program that runs it."
             )
         raise TransportError(f"No such file: {name}. Check the path of the server's program.")
-    # The server's own PATH, not ours: what a person is shown for approval is found by this same function, and must be what
-    # runs then.
+    # The server's own PATH, not that of this process. The consent uses this function too, so that it shows the program that
+    # will run.
     search = server_environment(target).get("PATH", os.defpath)
     if found := shutil.which(name, path=search):
         return str(Path(found).absolute())
@@ -130,7 +130,7 @@ _START_ERRORS: Final = {
     errno.EACCES: "Permission denied for it or its interpreter (#!). Check the permissions.",
     errno.E2BIG: "The arguments and the environment are too long. Shorten them.",
 }
-"""The reasons why the operating system would not run a program, by errno; 0 if it is unknown."""
+"""The reasons why the operating system did not run a program, by errno; 0 is an unknown reason."""
 
 
 def refused(launch: Launch, error: int) -> TransportError:
@@ -143,20 +143,20 @@ GUARD: Final = Path(__file__).with_name("guard.py")
 
 
 class GuardedStart:
-    """A server that its guard is starting, the guard's process, and our end of the link to it.
+    """A server that its guard is starting, the guard's process, and the client's end of the socket to the guard.
 
     Raises:
-        OSError: the operating system will not start a guard.
+        OSError: the guard cannot be started.
     """
 
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
         block = b"\0".join(os.fsencode(f"{name}={value}") for name, value in launch.environment.items())
         self.unsent = b"%d\n%s" % (len(block), block)
-        """The part of the environment that the link did not take at once."""
+        """The part of the environment that is not sent to the guard yet."""
         self.link, its_link = socket.socketpair()
-        # Our copy of the guard's end is closed as soon as the guard has its own, or the guard's death would not end the
-        # socket.
+        # This process closes its copy of the guard's end as soon as the guard has its own, because otherwise the end of the
+        # guard would not close the socket.
         with its_link:
             try:
                 self.guard = _start_guard(launch, its_link)
@@ -164,25 +164,25 @@ class GuardedStart:
                 self.link.close()
                 raise
         self.link.setblocking(False)
-        with suppress(OSError):  # a guard that is gone says so by its silence
+        with suppress(OSError):  # if the guard has ended, the missing report shows it
             self.unsent = self.unsent[self.link.send(self.unsent) :]
 
 
 _early: list[GuardedStart] = []
-"""The server that the command line names, from its start until a transport takes it; if none does, it ends with us."""
+"""The server of the command line, from its start until a transport uses it. If none does, it ends with this process."""
 
 
 def start_early(target: StdioTarget) -> None:
-    """Starts the server of a command that is sure to connect to it. What fails is left to the transport to report."""
+    """Starts the server of a command that certainly connects to it. Ignores errors, which the transport will report."""
     with suppress(TransportError, OSError):
         _early.append(GuardedStart(prepare(target)))
 
 
 def take_start(launch: Launch) -> GuardedStart:
-    """Returns the start of a server: the one that was begun early, or one that begins now.
+    """Returns the start of a server: the early one if there is one, else a new one.
 
     Raises:
-        OSError: the operating system will not start a guard.
+        OSError: the guard cannot be started.
     """
     for started in _early:
         if started.launch == launch:
@@ -192,11 +192,11 @@ def take_start(launch: Launch) -> GuardedStart:
 
 
 def _start_guard(launch: Launch, link: socket.socket) -> subprocess.Popen[bytes]:
-    """Starts the guard with its end of the link to us; its pipes are the server's."""
+    """Starts the guard with its end of the socket; its pipes become those of the server."""
     number = link.fileno()
-    # Isolated and without site: each start waits for the guard, and no PYTHONPATH may change it.
+    # Isolated and without site, because each start waits for the guard, and no PYTHONPATH may change it.
     guard = [sys.executable, "-I", "-S", "-E", str(GUARD), str(number)]
-    # asyncio's own subprocess would kill the guard when the loop is closed, and just then the guard has work to do.
+    # asyncio's subprocess would kill the guard when the loop is closed, which is when the guard must end the server.
     return subprocess.Popen(
         [*guard, launch.path, *launch.target.command],
         stdin=subprocess.PIPE,
@@ -205,6 +205,7 @@ def _start_guard(launch: Launch, link: socket.socket) -> subprocess.Popen[bytes]
         bufsize=0,
         cwd=launch.target.cwd,
         pass_fds=(number,),
-        # Or ctrl+c in our terminal would reach guard and server before anything was cancelled or closed.
+        # In a new session, because ctrl+c in the terminal would otherwise reach guard and server before anything is
+        # cancelled or closed.
         start_new_session=True,
     )

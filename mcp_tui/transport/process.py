@@ -1,4 +1,4 @@
-"""The process of a stdio server, from the start of its guard to the end of all that it started."""
+"""The process of a stdio server, from the start of its guard to the end of all its descendants."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from mcp_tui.transport.launching import GuardedStart, Launch, refused, take_star
 from mcp_tui.transport.read_ahead import PipeReader
 
 PASSING_ERRNOS: Final = frozenset({errno.EAGAIN, errno.EFAULT})
-"""Errors with which an operating system under pressure refuses a start; a moment later it does not."""
+"""Temporary errors of a start under load, after which a second attempt usually succeeds."""
 SECOND_ATTEMPT_SECONDS: Final = 0.1
-"""Seconds before the second attempt."""
+"""The seconds before the second attempt."""
 
 
 class ServerProcess:
-    """A running server, and our end of the socket to its guard."""
+    """A running server, and the client's end of the socket to its guard."""
 
     def __init__(
         self,
@@ -34,27 +34,27 @@ class ServerProcess:
         requests: asyncio.StreamWriter,
     ) -> None:
         self.pid = 0
-        """The server's own process id."""
+        """The process id of the server."""
         self.exit: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        """Its exit code, negative for a signal, once there is one; its last lines may still be in its pipes then."""
+        """The exit code of the server, negative for a signal. Its last lines may still be in its pipes when this is set."""
         self.all_ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done when the server and all that it started has ended."""
+        """Done when the server and all its descendants have ended."""
         self.guard_code = 0
-        """The exit code of the guard if that ended before the server, and so ended it; 0 if it did not."""
+        """The exit code of the guard if it ended before the server, which ends the server; otherwise 0."""
         self.ended = 0
-        """Number of processes that the server had started, and that were still running when they were ended."""
+        """The number of descendants of the server that were still running when they were ended."""
         self.stdout = PipeReader()
         self.stderr = PipeReader()
         self._pipes: list[asyncio.ReadTransport] = []
-        self._ready = 0  # in clock ticks since the machine started, as Linux tells the start of a process
+        self._ready = 0  # in clock ticks since the boot, like the starts of processes in /proc
         self._started = started
         self._guard = started.guard
         self._reports = reports
         self._requests = requests
 
     def ready(self) -> None:
-        """Notes that what runs already is part of the server, such as the server itself behind npx or a shell."""
-        # The boot time, not the monotonic one: the starts of processes in /proc count the time of a suspended machine, too.
+        """Stores the time; processes started before are part of the server, such as the server behind npx or a shell."""
+        # CLOCK_BOOTTIME, because the starts of processes in /proc include the time in which the machine was suspended.
         if sys.platform == "linux":
             self._ready = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
@@ -63,7 +63,7 @@ class ServerProcess:
         self._request(b"T")
 
     def kill(self) -> None:
-        """Sends SIGKILL to the server and all that it started."""
+        """Sends SIGKILL to the server and all its descendants."""
         self._request(b"K")
 
     def _request(self, what: bytes) -> None:
@@ -71,37 +71,36 @@ class ServerProcess:
         self.wake()
 
     def wake(self) -> None:
-        """Continues the guard, which a server could have stopped (SIGSTOP): it reports exits and ends what is left."""
+        """Sends SIGCONT to the guard, which a server could have stopped (SIGSTOP)."""
         with suppress(OSError):
             os.killpg(
                 self._guard.pid, signal.SIGCONT
             )  # where it has a backup, that was started, and its group is the same
 
     def stop_reading(self) -> None:
-        """Closes its stdout and stderr, whoever holds them open; the readers come to their end."""
+        """Closes stdout and stderr of the server, even if other processes have them open; the readers then end."""
         for pipe in self._pipes:
             pipe.close()
 
     def close(self) -> None:
-        """Closes the link to the guard, which ends what still runs of the server."""
+        """Closes the socket to the guard, which then ends all remaining processes."""
         self._requests.transport.abort()
         self.wake()
 
     async def read(self, stdout: FileIO, stderr: FileIO) -> None:
-        """Connects our ends of its stdout and stderr."""
+        """Connects the readers to stdout and stderr of the server."""
         for file, reader in ((stdout, self.stdout), (stderr, self.stderr)):
             pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda made=reader: made, file)
             self._pipes.append(pipe)
 
     async def begin(self) -> None:
-        """Hands the rest of the environment to the guard, and waits until there is a server.
+        """Sends the rest of the environment to the guard, and waits until the server runs.
 
         Raises:
-            TransportError: the guard could not start it.
+            TransportError: the guard could not start the server.
         """
         self._requests.write(self._started.unsent)
-        # A guard that could not even begin closes the socket without a word, or resets it: that has failed for a reason
-        # unknown.
+        # If the guard itself fails, it closes or resets the socket without a report, so the reason is unknown.
         report = b""
         with suppress(OSError):
             report = await self._reports.readline()
@@ -111,7 +110,7 @@ class ServerProcess:
         self.pid = int(value)
 
     async def follow(self) -> None:
-        """Reports the exit of the server, then waits for the end of the guard and of all that it guards."""
+        """Stores the exit code of the server, then waits for the end of the guard and of all descendants."""
         try:
             with suppress(OSError):
                 async for report in self._reports:
@@ -124,11 +123,11 @@ class ServerProcess:
                         self.ended = int(value)
         finally:
             await _reap(self._guard)
-            # The socket ends with the guard, be its work done or not: one that was killed has reported no exit, and nobody
-            # may wait for it. Where it has no backup, or that was killed too, the group may still run.
-            if not self.exit.done():  # somebody killed the guard, and the server with it
+            # The socket closes when the guard ends. A killed guard has reported no exit, so the exit code is set here.
+            # Without a backup, or if that was killed too, the server's group may still run.
+            if not self.exit.done():  # the guard was killed
                 self.guard_code = self.guard_code or self._guard.returncode
-                with suppress(OSError):  # nobody is left in its group
+                with suppress(OSError):  # the group is empty
                     os.killpg(self.pid, signal.SIGTERM)
                     await asyncio.sleep(LEFT_GRACE)
                     os.killpg(self.pid, signal.SIGKILL)
@@ -137,15 +136,15 @@ class ServerProcess:
 
 
 async def _reap(guard: subprocess.Popen[bytes]) -> None:
-    while guard.poll() is None:  # noqa: ASYNC110 - its socket is closed: a moment at most
+    while guard.poll() is None:  # noqa: ASYNC110 - its socket is closed, so it ends at once
         await asyncio.sleep(0.005)
 
 
 async def start(launch: Launch, stdin: asyncio.BaseProtocol) -> ServerProcess:
-    """Starts a server and connects its pipes. A cancel or an exception on the way leaves no process behind.
+    """Starts a server, and connects its pipes. After a cancellation or an exception, no process is left.
 
     Raises:
-        TransportError: the operating system will not run it.
+        TransportError: the operating system does not run the program.
     """
     try:
         try:
@@ -177,10 +176,10 @@ async def _start_guarded(launch: Launch, stdin: asyncio.BaseProtocol) -> ServerP
             await process.begin()
         except BaseException:
             undo.close()  # so that the guard ends
-            # shielded, so that a second cancel leaves no process behind either
+            # Shielded, so that no process is left after a second cancellation either.
             await asyncio.shield(spawn(_reap(guard), name="reap the guard"))
             raise
-        # Only now: two readers may not wait on one stream, and begin() reads the report of the start.
+        # Started only now, because begin() reads from the same stream, which permits only one reader.
         spawn(process.follow(), name="follow the guard to its end")
         undo.pop_all()
         return process

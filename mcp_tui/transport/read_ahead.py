@@ -1,7 +1,7 @@
-"""Input that is read at once and handled when there is time.
+"""Input that is read at once, and handled when there is time.
 
-A server that floods its client is not late because the client is busy. So each piece bears the time at which it was read,
-and a limit is judged only when all that was read before it has been handled.
+If a client is busy, for example with a flood, the server is not late. So each piece has the time at which it was read, and a
+timeout is only checked when all pieces read before it have been handled.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Final, cast
 from mcp_tui.transport.base import Turn, spawn
 
 AHEAD_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of one stream that may wait to be handled; then no more are read, and the server waits."""
+"""The most bytes of one stream that wait to be handled; above it, reading pauses, and the server waits."""
 
 
 class Unhandled:
-    """The pieces of one stream that were read and are not handled yet, each with its time on the clock of the event loop."""
+    """The pieces of one stream that were read but not handled yet, each with its time on the clock of the event loop."""
 
     def __init__(self) -> None:
         self.since: float | None = None
-        """The time of the oldest piece, the one in hand included; ``None`` if all is handled."""
+        """The time of the oldest piece, including the one that is being handled; ``None`` if all are handled."""
         self.is_full = False
         self.read_at = 0.0
-        """When the newest piece was read."""
+        """The time at which the newest piece was read."""
         self._pieces: deque[tuple[float, bytes]] = deque()
         self._bytes = 0
 
@@ -42,19 +42,19 @@ class Unhandled:
             self.since = at
 
     def take(self) -> tuple[float, bytes]:
-        """Takes the oldest piece in hand."""
+        """Removes and returns the oldest piece, which is handled next."""
         self.since, data = self._pieces.popleft()
         self._bytes -= len(data)
         self.is_full = self._bytes > AHEAD_BYTES
         return self.since, data
 
     def handled(self) -> None:
-        """Notes that the piece in hand is handled."""
+        """Marks the piece from :meth:`take` as handled."""
         self.since = self._pieces[0][0] if self._pieces else None
 
 
 class PipeReader(asyncio.Protocol):
-    """Reads a pipe of a server as soon as it has something, however busy the handling is."""
+    """Reads a pipe of a server as soon as it has data, even while handling is busy."""
 
     def __init__(self) -> None:
         self.unhandled = Unhandled()
@@ -97,7 +97,7 @@ class PipeReader(asyncio.Protocol):
 
 
 class BodyReader:
-    """Reads the body of a response, until it is closed. While handling takes longer than a turn, a task reads ahead."""
+    """Reads the body of a response. If handling takes longer than a turn, a task reads ahead."""
 
     def __init__(self, chunks: AsyncIterable[bytes], turn: Turn) -> None:
         self.unhandled = Unhandled()
@@ -120,7 +120,7 @@ class BodyReader:
         """Returns the next piece with the time of its reading, once the last one is handled; ``None`` at the end.
 
         Raises:
-            Exception: what broke the connection.
+            Exception: the connection broke.
         """
         self.unhandled.handled()
         if self._reading is None and self._turn.is_spent():
@@ -148,7 +148,7 @@ class BodyReader:
                 while self.unhandled.is_full:
                     self._changed.clear()
                     await self._changed.wait()
-        except Exception as error:  # noqa: BLE001 - it is raised where the pieces are handled
+        except Exception as error:  # noqa: BLE001 - read() raises it
             self._error = error
         finally:
             self._changed.set()

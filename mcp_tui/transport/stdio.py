@@ -1,4 +1,4 @@
-"""The stdio transport: a server as a process of ours, one message a line (transports, stdio, every revision)."""
+"""The stdio transport: a server as a child process, with one message per line (transports, stdio, every revision)."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ from mcp_tui.transport.read_ahead import PipeReader
 from mcp_tui.transport.targets import StdioTarget
 from mcp_tui.transport.unreachable import exit_text
 
-# What the pipe was given cannot be overtaken, so a cancel waits for as much as this, and never for a queue of calls.
+# A cancel cannot overtake data in the pipe, so it waits for at most this many bytes, and never for a queue of calls.
 TURN_BYTES: Final = 16 * 1024
-"""Bytes handed to the event loop at once, unless a single message has more."""
+"""The most bytes given to the event loop at once, unless a single message has more."""
 STDERR_LINE: Final = 8 * 1024
-"""Bytes shown of one line of stderr."""
+"""The most bytes shown of one line of stderr."""
 
 STDIN_GRACE: Final = 2.0
-"""Seconds from closing stdin to SIGTERM."""
+"""The seconds from closing stdin to SIGTERM."""
 TERM_GRACE: Final = 2.0
-"""Seconds from SIGTERM to SIGKILL."""
+"""The seconds from SIGTERM to SIGKILL."""
 KILL_GRACE: Final = 0.5
-"""Seconds from SIGKILL to giving the process up; with the other two, and :data:`LAST_LINES_SECONDS`, below five."""
+"""The seconds to wait after SIGKILL; with the other two, and :data:`LAST_LINES_SECONDS`, less than five."""
 HURRIED_GRACE: Final = 0.5
-"""Seconds from SIGTERM to SIGKILL when the person does not want to wait."""
+"""The seconds from SIGTERM to SIGKILL if the user does not want to wait."""
 
 STDOUT_GRACE: Final = 1.0
-"""Seconds that a server may go on running after it closed its stdout."""
+"""The most seconds for which a server may run after it has closed its stdout."""
 DRAIN_SECONDS: Final = 5.0
-"""Seconds for the last lines of a server that exited; its guard ends what holds its pipes open within one."""
+"""The most seconds for the last lines of a server that exited; its guard ends other users of its pipes within 1 s."""
 LAST_LINES_SECONDS: Final = 0.25
-"""The same for a server that was ended by us."""
+"""The most seconds for the last lines of a server that the client ended."""
 
 STDIN_CLOSED: Final = "the server closed its stdin"
 
 
 class LineWriter(asyncio.BaseProtocol):
-    """The lines that go to the stdin of a server. A signal overtakes all that is queued, but never enters a line.
+    """Writes lines to the stdin of a server. A cancel overtakes all queued messages, but never interrupts a line.
 
-    The event loop is given one batch at a time, and the next one only when the pipe has accepted all of it: the queue stays
-    here, where a message can be taken back or overtaken. A message that finds nothing queued is written from within the
-    call; those that follow in the same turn of the loop are gathered and leave in the next one.
+    The event loop gets one batch at a time, and the next batch only when the pipe has accepted the whole one before. So
+    queued messages can still be withdrawn or overtaken. If nothing is queued, :meth:`send` writes the message at once;
+    further messages in the same turn of the loop are collected, and written in the next turn.
     """
 
     def __init__(self) -> None:
@@ -67,14 +67,14 @@ class LineWriter(asyncio.BaseProtocol):
         self._pipe: asyncio.WriteTransport | None = None
         self._signals: OrderedDict[object, Outgoing] = OrderedDict()
         self._queue: OrderedDict[object, Outgoing] = OrderedDict()
-        """Both by the id of the request; a message without one has a key of its own."""
+        """The keys of both are ids of requests; a message without an id has a unique key."""
         self._batch: deque[Outgoing] = deque()
         self._gathering = False
         self._flushing = False
         self._refusal = ""
 
     def send(self, message: Outgoing) -> None:
-        """Queues a message behind those already queued."""
+        """Adds a message to the end of the queue."""
         self._queue[object() if message.id is None else message.id] = message
         if self._refusal:
             self.refuse(self._refusal, batch=False)
@@ -84,7 +84,7 @@ class LineWriter(asyncio.BaseProtocol):
             self._flush()
 
     def signal(self, message: Outgoing) -> None:
-        """Writes a cancel ahead of everything queued."""
+        """Writes a cancel before all queued messages."""
         self._signals[message.cancels] = message
         if self._refusal:
             self.refuse(self._refusal, batch=False)
@@ -92,14 +92,14 @@ class LineWriter(asyncio.BaseProtocol):
             self._flush()
 
     def withdraw(self, id: RequestId) -> None:
-        """Takes back a request, or its cancel, unless its writing has begun."""
+        """Withdraws a request, or its cancel, unless its writing has started."""
         self._queue.pop(id, None)
         self._signals.pop(id, None)
 
     def refuse(self, detail: str, *, batch: bool = True) -> None:
-        """Reports all that was not wholly written as not sent, now and from now on.
+        """Reports all messages that are not completely written as not sent, now and later.
 
-        Without ``batch`` what is being written still leaves.
+        Without ``batch``, the messages that are being written are not refused.
         """
         self._refusal = detail
         refused = [*self._signals.values(), *self._queue.values()]
@@ -112,37 +112,37 @@ class LineWriter(asyncio.BaseProtocol):
             self.sink.not_sent(message=message, detail=detail, refusal=NO_ANSWER)
 
     def end_input(self, detail: str) -> None:
-        """Closes the server's stdin behind the batch that is being written, and refuses the rest."""
-        # What is leaving still leaves: a cancel may be in it.
+        """Closes the server's stdin after the batch that is being written, and refuses all other messages."""
+        # The present batch is still written, because it may have a cancel.
         self.refuse(self._refusal or detail, batch=False)
         if self._pipe is not None:
             self._pipe.close()
 
     def abandon(self) -> None:
-        """Closes the pipe without regard to what it holds."""
+        """Closes the pipe, even if it has unwritten data."""
         if self._pipe is None:
             return
-        # close() waits until everything is written, which a server that does not read never lets happen.
+        # close() waits until all data is written, which never happens if the server does not read.
         if self._pipe.get_write_buffer_size():
             self._pipe.abort()
-        else:  # asyncio does not bear abort() on a pipe that is closing already
+        else:  # asyncio fails on abort() of a pipe that is already closing
             self._pipe.close()
 
     # -- the event loop's side ---------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Not asserted: under uvloop the pipes are no subclasses of asyncio's.
+        # A cast instead of an assertion, because uvloop's pipes are not subclasses of asyncio's.
         self._pipe = cast("asyncio.WriteTransport", transport)
-        # So that asyncio says when the pipe has accepted everything: what it still holds cannot be overtaken by a cancel.
+        # With this limit, asyncio reports when the pipe has accepted all data, which a cancel cannot overtake.
         self._pipe.set_write_buffer_limits(high=0)
         self._flush()
 
     def resume_writing(self) -> None:
-        """Goes on after the pipe has accepted the whole batch."""
+        """Continues after the pipe has accepted the whole batch."""
         self._flush()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Refuses everything: nobody reads the pipe any more, or it was closed by us."""
+        """Refuses all messages, because the server or the client has closed the pipe."""
         self._pipe = None
         self.refuse(self._refusal or STDIN_CLOSED)
 
@@ -153,9 +153,9 @@ class LineWriter(asyncio.BaseProtocol):
         self._flush()
 
     def _flush(self) -> None:
-        """Reports what has left, and writes what is queued for as long as the pipe accepts it."""
+        """Reports written messages, and writes queued ones while the pipe accepts them."""
         pipe = self._pipe
-        if self._flushing or pipe is None:  # a report below led here: the loop goes on with it
+        if self._flushing or pipe is None:  # called from a report below, whose loop continues
             return
         self._flushing = True
         try:
@@ -167,9 +167,9 @@ class LineWriter(asyncio.BaseProtocol):
             self._flushing = False
 
     def _gather(self) -> bool:
-        """Makes the next batch and reports that it leaves; false if nothing is queued."""
+        """Makes the next batch, and reports that it is being written; returns false if no message is queued."""
         size = 0
-        # C-07: a cancel goes before all that is queued, and behind the line that is being written.
+        # C-07: a cancel is written before all queued messages, and after the line that is being written.
         while waiting := self._signals or self._queue:
             key, message = waiting.popitem(last=False)
             size += len(message.raw) + 1
@@ -184,10 +184,10 @@ class LineWriter(asyncio.BaseProtocol):
         return bool(self._batch)
 
     def _report(self, left: int) -> None:
-        """Reports each message of the batch that has left: none of its bytes is among the last ``left``."""
+        """Reports the written messages of the batch; ``left`` is the number of bytes that the pipe has not accepted."""
         behind = sum(len(message.raw) + 1 for message in self._batch) if left else 0
         while self._batch:
-            if left:  # hardly ever: a pipe accepts a batch whole
+            if left:  # rare, because a pipe usually accepts a whole batch
                 behind -= len(self._batch[0].raw) + 1
                 if behind < left:
                     return
@@ -195,12 +195,11 @@ class LineWriter(asyncio.BaseProtocol):
 
 
 class StdioTransport(LineWriter, Transport):
-    """A server started by us and spoken to through its stdin and stdout, the same in every revision.
+    """A server that runs as a child process, with messages over stdin and stdout, in every revision.
 
-    Its program is looked up in the ``PATH`` of its own environment: the short list of :func:`~launching.server_environment`
-    (all of ours with ``inherit_env``), then ``env``. ``max_message`` is the cap of one message in bytes.
-
-    The sink is called from within :meth:`send` and :meth:`signal` too, when the pipe accepts the message at once.
+    The program is found in the ``PATH`` of the server's environment (:func:`~launching.server_environment`).
+    ``max_message`` is the maximum size of a message in bytes. If the pipe accepts a message at once, :meth:`send` and
+    :meth:`signal` call the sink.
     """
 
     kind = "stdio"
@@ -210,7 +209,7 @@ class StdioTransport(LineWriter, Transport):
     _hurry: asyncio.Future[None]
     """Done once :meth:`terminate` was called."""
     _readers: tuple[asyncio.Task[None], asyncio.Task[None]]
-    """Read stdout and stderr to their ends."""
+    """The tasks that read stdout and stderr to their ends."""
 
     def __init__(self, target: StdioTarget, *, max_message: int = MAX_MESSAGE) -> None:
         super().__init__()
@@ -224,14 +223,14 @@ class StdioTransport(LineWriter, Transport):
         """Starts the server.
 
         Raises:
-            TransportError: there is no such program or folder, or the operating system will not run it.
+            TransportError: the program or the folder does not exist, or the operating system does not run the program.
         """
         launch = prepare(self._target)
         loop = asyncio.get_running_loop()
         self.sink = sink
         self._asked, self._hurry = loop.create_future(), loop.create_future()
         self._process = process = await start(launch, self)
-        # Nothing may be sent to a process that has ended; what it wrote before is still read to its last line.
+        # No message may be sent to a process that has ended, but its output is still read to the last line.
         process.exit.add_done_callback(lambda code: self.refuse(exit_text(code.result(), process.guard_code)))
         self.pid = process.pid
         self.sink.happened(text=f"started {launch.path} (pid {self.pid})")
@@ -255,25 +254,26 @@ class StdioTransport(LineWriter, Transport):
         )
 
     def unhandled_since(self) -> float | None:
-        """Returns the time at which the oldest bytes of stdout were read that are not handled yet."""
+        """Returns the time at which the oldest unhandled bytes of stdout were read; ``None`` if all are handled."""
         return None if self._process is None else self._process.stdout.unhandled.since
 
     def unfinished(self) -> list[Unfinished]:
-        """Returns the line that the server has begun."""
+        """Returns the incomplete line of the server, if there is one."""
         begun = self._messages.unfinished
         if self._process is None or not begun:
             return []
         return [Unfinished(read_at=self._process.stdout.unhandled.read_at, begun=begun)]
 
     def negotiated(self, revision: Revision) -> None:
-        """Notes that the server is ready: what it starts from now on is not part of it."""
+        """Marks the server as ready; processes that it starts later are not part of the server itself."""
         if self._process is not None:
             self._process.ready()
 
     async def close(self) -> None:
-        """Ends the server: closes its stdin, after two seconds SIGTERM, after two more SIGKILL (lifecycle, shutdown).
+        """Ends the server: closes its stdin, sends SIGTERM after two seconds, and SIGKILL after two more (lifecycle,
+        shutdown).
 
-        Calls share one ending, which goes on if a call is cancelled. It takes less than five seconds in all.
+        Several calls share one shutdown, which continues if a call is cancelled. It takes less than five seconds in all.
         """
         if self._life is not None:
             if not self._asked.done():
@@ -281,7 +281,7 @@ class StdioTransport(LineWriter, Transport):
             await asyncio.wait((self._life,))
 
     async def terminate(self) -> None:
-        """Ends the server at once: SIGTERM, half a second later SIGKILL. Hastens a :meth:`close` under way."""
+        """Ends the server at once: SIGTERM, half a second later SIGKILL. Speeds up a running :meth:`close`."""
         if self._life is not None and not self._hurry.done():
             self._hurry.set_result(None)
         await self.close()
@@ -308,7 +308,7 @@ class StdioTransport(LineWriter, Transport):
         self.sink.stderr_line(text=text, at=at)
 
     def _logged_half(self, line: RawLine | Oversized, outline: bytes | None, at: float) -> None:
-        # What a server that ends by itself writes last is whole, whether a line feed follows or not.
+        # If a server exits by itself, its last line is complete, even without a line feed.
         if self._asked.done() and not isinstance(line, Oversized):
             self.sink.stderr_line(text=bytes_text(line), cut=True, at=at)
         else:
@@ -317,45 +317,45 @@ class StdioTransport(LineWriter, Transport):
     # -- the end of the server ---------------------------------------------------------------------------------
 
     async def _live(self, process: ServerProcess) -> None:
-        """Waits until the server ends, or is to end; then ends it, with all that it started."""
+        """Waits until the server ends or :meth:`close` is called; then ends the server and all its descendants."""
         exited, asked, sink = process.exit, self._asked, self.sink
         try:
-            await asyncio.sleep(0)  # an eager task would begin before there are readers
+            await asyncio.sleep(0)  # an eager task would start before the readers are set
             await _first(exited, self._readers[0], asked)
             if not exited.done() and not asked.done():
-                # Told at once: nothing can be heard from here on, and nobody may be said to have listened in the meantime.
+                # Reported at once, because messages can no longer arrive, and no request may count as watched from here on.
                 self.sink.receiving_ended(detail="server closed its stdout")
-                # Its exit would stay unknown if it had stopped its guard before.
+                # If the server had stopped its guard, its exit would not be reported.
                 process.wake()
                 await _first(exited, asked, seconds=STDOUT_GRACE)
             if exited.done():
-                # C-41: its last lines may still lie in the pipes, and an answer among them counts.
+                # C-41: the last lines may still be in the pipes, and an answer among them counts.
                 await _first(asyncio.gather(*self._readers), asked, seconds=DRAIN_SECONDS)
             if asked.done():
                 await self._end(process, sink)
                 await self._finish(process, "server did not end")
             else:
-                # Told before the rest is ended, which takes seconds and changes nothing of what is known.
+                # Reported before the other processes are ended, which takes seconds, and does not change the report.
                 await self._finish(process, "server closed its stdout but is still running")
                 await self._end(process, sink)
         finally:
             process.close()
 
     async def _finish(self, process: ServerProcess, alive: str) -> None:
-        """Reports that the connection is gone, behind the last line; ``alive`` says how if the server has not ended."""
-        # A child may hold the pipes open for ever: from here on nobody waits for their ends.
+        """Reports, after the last line, that the connection has ended; ``alive`` is the reason if the server still runs."""
+        # A child process may keep the pipes open forever, so reading stops here.
         process.stop_reading()
         await asyncio.wait(self._readers)
         code = process.exit.result() if process.exit.done() else None
         detail = alive if code is None else exit_text(code, process.guard_code)
         self.refuse(detail)
-        # Silent before it is said: whoever hears of the end may send again, and nothing may be reported after it.
+        # The sink is replaced before the report, because its receiver may send, which must cause no further report.
         sink, self.sink = self.sink, SILENCE
         sink.closed(detail=detail, code=code, expected=self._asked.done())
         self.abandon()
 
     async def _end(self, process: ServerProcess, sink: Sink) -> None:
-        """Ends the process and all that it started, as gently as it permits, and reports what still ran."""
+        """Ends the process and all its descendants, step by step, and reports processes that still ran."""
         started, all_ended, hurry = time.monotonic(), process.all_ended, self._hurry
         self.end_input("the connection is being closed")
         await _first(all_ended, hurry, seconds=STDIN_GRACE)
@@ -367,8 +367,8 @@ class StdioTransport(LineWriter, Transport):
                 await _first(all_ended, seconds=HURRIED_GRACE)
             if not all_ended.done():
                 process.kill()
-        # By the time since the beginning, not grace after grace: a server that ignores everything holds nobody up for
-        # longer.
+        # The limit counts from the start of the shutdown, so that a server that ignores all signals does not delay it
+        # further.
         await _first(all_ended, seconds=started + STDIN_GRACE + TERM_GRACE + KILL_GRACE - time.monotonic())
         if process.exit.done():
             await asyncio.wait(self._readers, timeout=LAST_LINES_SECONDS)
@@ -377,7 +377,7 @@ class StdioTransport(LineWriter, Transport):
 
 
 _Take = Callable[[RawLine | Oversized, bytes | None, float], None]
-"""Takes a line, the outline of a large one, and the time at which its end was read."""
+"""Handles a line, the outline of a large one, and the time at which its end was read."""
 
 
 async def _read(
@@ -387,11 +387,9 @@ async def _read(
     take: _Take,
     cut_off: _Take,
 ) -> None:
-    """Hands the lines of a pipe to ``take``, in order, until it ends, and one whose end did not come to ``cut_off``.
+    """Passes the lines of a pipe to ``take``, in order, until it ends, and an incomplete last line to ``cut_off``.
 
-    With a large one comes its outline.
-
-    Lines may wait for the next turn, but each has the time at which it was read.
+    A large line has an outline. Lines may wait for the next turn of the loop, but each has the time at which it was read.
     """
     at = 0.0
     while (piece := await pipe.read()) is not None:
@@ -400,13 +398,13 @@ async def _read(
         for line in lines:
             try:
                 take(line, outline, at)
-            except Exception as error:  # noqa: BLE001 - a listener raises anything; the reading goes on
+            except Exception as error:  # noqa: BLE001 - whatever a listener raises, reading continues
                 report = asyncio.get_running_loop().call_exception_handler
                 report({"message": "a message could not be read", "exception": error})
-            if turn.is_spent():  # asked here: a coroutine for each line costs more than the question
+            if turn.is_spent():  # checked here, because a coroutine for each line costs more than the check
                 await turn.give_way()
             outline = None
-        if not lines:  # it was part of a large one
+        if not lines:  # a piece of a large line
             await turn.breathe()
     for line in framer.close():
         cut_off(line, framer.outline, at)

@@ -1,8 +1,7 @@
-"""Timers for a process that may be suspended: stopped, starved of the processor, or with its event loop blocked.
+"""Timers for a process that may be suspended: stopped, starved of CPU, or with a blocked event loop.
 
-A timer that fires late says nothing about the server: its answer may lie in the pipe or the socket, in time. So what is
-ready is read first, and only then is the limit judged. This needs nothing of the loop but turns: each asks the operating
-system for what is ready.
+If a timer fires late, the server's answer may already be in the pipe or the socket. So all available input is read first,
+and only then the timeout is checked. This needs only turns of the loop, in each of which the loop polls for input.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from types import TracebackType
 from typing import Final
 
 LATE_SECONDS: Final = 0.1
-"""Seconds behind its time from which a timer is late; a loop that merely has much to do is not."""
+"""The seconds after its time from which a timer counts as late; a busy loop is faster than that."""
 
 CATCH_UP_TURNS: Final = 1000
-"""Turns of the loop in which all that was ready is read: a full socket takes less than half of them."""
+"""The most turns of the loop in which available input is read; a full socket takes less than half of them."""
 
 CATCH_UP_SECONDS: Final = 2.0
-"""Seconds that this may take if a server never stops sending; :data:`FEWEST_TURNS` turns are taken all the same."""
+"""The most seconds for this if a server never stops sending, but at least :data:`FEWEST_TURNS` turns."""
 FEWEST_TURNS: Final = 100
 
 
@@ -29,9 +28,9 @@ def _no_matter(_: float) -> None:
 
 
 class Alarm:
-    """Calls ``ring`` at a time of the running loop; if the loop comes late, once all that was ready has been read.
+    """Calls ``ring`` at a time of the running loop; if the loop is late, after all available input has been read.
 
-    ``late`` is called before the reading, with the seconds by which the loop came late.
+    ``late`` is called before the reading, with the seconds by which the loop is late.
     """
 
     def __init__(
@@ -44,7 +43,7 @@ class Alarm:
         self._handle: asyncio.Handle = self._loop.call_at(when, self._fire)
 
     def cancel(self) -> None:
-        """Stops it."""
+        """Cancels the alarm."""
         self._handle.cancel()
 
     def _fire(self) -> None:
@@ -52,8 +51,8 @@ class Alarm:
         if now - self._when < LATE_SECONDS:
             self._ring()
         else:
-            # Many turns, not one: a reader hands on a few milliseconds of messages in each, and the answer may be the last
-            # of them.
+            # Many turns, because a reader handles only a few milliseconds of messages in each, and the answer may be the
+            # last message.
             self._handle = self._loop.call_soon(self._read, CATCH_UP_TURNS, now + CATCH_UP_SECONDS)
             self._late(now - self._when)
 
@@ -65,7 +64,7 @@ class Alarm:
 
 
 class Limit:
-    """A context like :func:`asyncio.timeout` whose time is up only when all that was ready in it has been read."""
+    """A context like :func:`asyncio.timeout` that only expires after all available input has been read."""
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
@@ -77,7 +76,7 @@ class Limit:
 
     @contextlib.contextmanager
     def stopped(self) -> Generator[None]:
-        """Stops the time meanwhile; several may do so at once."""
+        """Pauses the timeout within the context; such contexts may overlap."""
         loop = asyncio.get_running_loop()
         if not self._stops and self._when is not None:
             self._left = self._when - loop.time()
@@ -91,15 +90,15 @@ class Limit:
                 self.reschedule(loop.time() + self._left)
 
     def reschedule(self, when: float | None) -> None:
-        """Sets another time of the loop."""
+        """Sets the time of the loop at which the timeout expires; ``None`` for never."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._when = when
         self._alarm = None if when is None else Alarm(when, self._up)
 
     def _up(self) -> None:
-        # asyncio's own timeout has no time before this: it would be up in the first turn after a suspension, with the answer
-        # still unread.
+        # asyncio's own timeout is only set here, because it would expire in the first turn after a suspension, before the
+        # answer is read.
         self._timeout.reschedule(asyncio.get_running_loop().time())
 
     async def __aenter__(self) -> Limit:
@@ -111,6 +110,6 @@ class Limit:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        self._left = None  # whoever stopped it comes back too late
+        self._left = None  # a later end of a pause must not set the timeout again
         self.reschedule(None)
         return await self._timeout.__aexit__(kind, error, trace)

@@ -1,4 +1,4 @@
-"""The targets that a client can connect to, as plain values, made from config files and command lines."""
+"""The servers that a client can connect to, as plain values from config files and command lines."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mcp_tui.protocol.values import fact
 
 @fact
 class StdioTarget:
-    """A server that is started as a process: ``command`` is the program and its arguments, never a shell's line.
+    """A server that is started as a process. ``command`` has the program and its arguments; no shell is used.
 
-    ``env`` comes on top of the short list of variables that it gets. ``approved`` is the file of the program that a person
-    approved, without symbolic links: nothing else is started in its place; empty if nobody was asked.
+    ``env`` is added to the short list of inherited variables. ``approved`` is the file of the program that the user
+    approved, without symbolic links; no other program is started. It is empty if no approval was needed.
     """
 
     command: tuple[str, ...]
@@ -27,7 +27,7 @@ class StdioTarget:
 
 @fact
 class Tls:
-    """The TLS of one origin: ``insecure`` checks no certificate of it; the paths of the client's own are PEM files."""
+    """The TLS settings of one origin. ``insecure`` skips the check of certificates; the paths are of PEM files."""
 
     insecure: bool = False
     client_cert: str = ""
@@ -35,15 +35,15 @@ class Tls:
 
 
 VERIFIED: Final = Tls()
-"""TLS without settings of a person."""
+"""The default TLS settings."""
 
 
 @fact
 class HttpTarget:
-    """A server behind a URL. ``transport`` is ``auto``, ``http`` or ``sse``. ``insecure`` checks no certificates.
+    """An HTTP server. ``transport`` is ``auto``, ``http``, or ``sse``. ``insecure`` skips the check of certificates.
 
-    ``repeated`` are further values of headers that are sent more than once. ``client_cert`` and ``client_key`` are the
-    paths of PEM files; without a key it is in the file of the certificate.
+    ``repeated`` has further values of headers that are sent more than once. ``client_cert`` and ``client_key`` are the
+    paths of PEM files; without ``client_key``, the key is in the file of the certificate.
     """
 
     url: str
@@ -57,5 +57,5 @@ class HttpTarget:
 
     @property
     def tls(self) -> Tls:
-        """The TLS of its origin."""
+        """The TLS settings of the server."""
         return Tls(insecure=self.insecure, client_cert=self.client_cert, client_key=self.client_key)

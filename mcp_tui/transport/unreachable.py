@@ -1,4 +1,4 @@
-"""The error of a server that cannot be reached, and the form of its sentences."""
+"""The error about a server that cannot be reached, and helpers for its sentences."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ STOPPING: Final = "the server is stopping: it refuses connections while its stre
 
 
 class TransportError(McpError):
-    """An error in reaching the server. The text says in whole sentences what happened and what to do.
+    """The server cannot be reached. The text has complete sentences about what happened and what to do.
 
-    ``stderr`` are lines of the server's stderr that may say more, unsanitised; a traceback shows them as notes.
+    ``stderr`` has lines of the server's stderr that may explain the error, not sanitised; a traceback shows them as notes.
     """
 
     stderr: tuple[str, ...] = ()
@@ -30,13 +30,13 @@ class TransportError(McpError):
 
 
 def readable(text: str, limit: int = 200) -> str:
-    """Returns a server's text for a sentence of ours: one line, printable, ``limit`` characters at most."""
+    """Returns a text from the server for use in a sentence: one line of printable text, at most ``limit`` characters."""
     head = "".join(character if character.isprintable() else "�" for character in text[: limit + 1])
     return head if len(head) <= limit else head[: limit - 1] + "…"
 
 
 def within(text: str) -> str:
-    """Returns a sentence as it follows a colon: with a small first letter, unless that belongs to an acronym."""
+    """Returns a sentence for use after a colon: with a small first letter, unless it starts with an acronym."""
     return text[:1].lower() + text[1:] if text[1:2].islower() else text
 
 
@@ -48,7 +48,10 @@ def sentence(text: str) -> str:
 
 
 def exit_text(code: int, guard_code: int = 0) -> str:
-    """Returns how a server ended, in words; codes are negative for a signal. ``guard_code``: how its guard ended before."""
+    """Returns a sentence about the end of a server; codes are negative for signals.
+
+    ``guard_code`` is the exit code of the guard if it ended before the server.
+    """
     if guard_code:
         return f"server was ended with its guard process, which {_how(guard_code)}"
     return f"server {_how(code)}"
