@@ -381,22 +381,20 @@ class ClientTrial:
         connection.client_wrote(frames.encode(frame) + b"\n", self.read[1])
 
     def _end_session(self, frame: Object, session: str) -> None:
-        """Refuses what names the session that is gone.
-
-        Raises:
-            HttpRefusal: HTTP 404, which says that nothing was executed.
-        """
+        """Raises `HttpRefusal` (HTTP 404: nothing was executed) for what names the session that is gone."""
         params = as_object(frame.get("params"))
         calls = frame.get("method") == "tools/call" and params.get("name") == self.observed.tool
         if self.ends_session and self._gone is None and session and calls:
             self._gone = session
+        if not session or session != self._gone:
+            return
+        if calls:
             call = ObservedCall(self.observed.tool, self.read[1], self.speaking, frame.get("id", 0))
             call.lost_at, call.key, call.model_id = call.at, call_key(params), model_id(params)
             self.observed.tools.append(call.tool)
             self.observed.calls.append(call)
             self.news()
-        if session and session == self._gone:
-            raise HttpRefusal(404, "the session is gone")
+        raise HttpRefusal(404, "the session is gone")
 
     def _session(self, session: str) -> ObservedConnection:
         """Returns what sees the messages that name an HTTP session, or none: what names a foreign one is seen alone."""

@@ -37,6 +37,7 @@ from dataclasses import KW_ONLY, replace
 from typing import Final, NoReturn
 
 from mcp_tui.probe import improper, judging, left_behind, task_experiment
+from mcp_tui.probe.delivered_twice import delivered_twice
 from mcp_tui.probe.judging import Observation
 from mcp_tui.probe.raw_connection import CANCEL_METHOD, PROBE_REASON, Trace
 from mcp_tui.probe.report import BAD, Finding, Verdict
@@ -464,7 +465,7 @@ class Experiment:
 
 # The experiments run in this order. "cancelled mid-work" is first, because others are compared with its verdicts, and
 # because it corrects a control run that was slow. Experiments that read the heartbeat run alone, because one file
-# serves all connections. The DELETE runs alone and last, because the whole server may exit.
+# serves all connections. The DELETE runs alone, and only what is information follows, because the whole server may exit.
 EXPERIMENTS: Final = (
     Experiment("cancelled mid-work", mid_work, alone=True),
     Experiment("disconnected", disconnected, beats=True),
@@ -487,4 +488,5 @@ EXPERIMENTS: Final = (
     Experiment("stderr broken", left_behind.stderr_broken, tool=False, opened=False),
     Experiment("the wrapper killed", left_behind.wrapper_killed, tool=False, opened=False),
     Experiment("DELETE with a call in flight", session_deleted, tool=False, alone=True),
+    Experiment("delivered twice", delivered_twice, alone=True, beats=True, spares=True),
 )

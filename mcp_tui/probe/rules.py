@@ -91,6 +91,15 @@ def _with_session(server: ProbedServer) -> str:
     return _over_old_http(server) or ("" if server.session else "the server opens no session")
 
 
+def _delivered_once(server: ProbedServer) -> str:
+    if server.transport != "http":
+        return "only over streamable HTTP is a request delivered twice"
+    other = "the same id may be that of another client"
+    if server.revision.modern:
+        return f"2026-07-28 has no session, so {other}"
+    return "" if server.session else f"the server opens no session, so {other}"
+
+
 def _posted(server: ProbedServer) -> str:
     return _by_notification(server) or ("over stdio nothing is POSTed" if server.transport == "stdio" else "")
 
@@ -153,6 +162,7 @@ _INVALID: Final = _should("Cancellation, Error Handling")
 _TIMING: Final = _must("Cancellation, Timing Considerations")
 _ONCE: Final = _must("Base protocol, Responses", inferred=True)
 _SHUTDOWN: Final = _should("Lifecycle, Shutdown", inferred=True)
+_UNIQUE: Final = Clause(Strength.MAY, "Base protocol, Requests", inferred=True)
 _OWN_IDS: Final = _should("Requests, ids", inferred=True)
 
 # The clauses of a rule until 2025-11-25, in 2026-07-28, and, if there is a third one, over HTTP in 2026-07-28.
@@ -216,6 +226,8 @@ _RULE_TABLE: Final = (
          unless=_over_stdio),
     Rule("P-33", "called and cancelled in one write", "a call and its cancel in one write: the tool does not work",
          _BEHAVIOR, _BEHAVIOR, unless=_over_stdio),
+    Rule("P-34", "delivered twice", "a request that is delivered twice in a session runs once", _UNIQUE,
+         unless=_delivered_once),
 )  # fmt: skip
 
 CANCELLED_AS_USUAL: Final = {

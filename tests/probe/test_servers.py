@@ -126,14 +126,16 @@ KINDS: Final[dict[str, str]] = {
     "P-31": "idle busy child",
     "P-32": "start cancel json",
     "P-33": "silent longer child",
+    "P-34": "each override in-flight answered quiet",
 }
 """The kinds of faults that break a rule, of which some break it without an error on the wire."""
 
-OVER_HTTP: Final = ("P-17", "P-18", "P-19", "P-24", "P-25", "P-28")
+OVER_HTTP: Final = ("P-17", "P-18", "P-19", "P-24", "P-25", "P-28", "P-34")
 IN_2026: Final = ("P-18", "P-19")
 
 BOTH_WAYS: Final = (
     ("good", HTTP, OLD),
+    ("joins", HTTP, OLD),
     ("good", HTTP, NEW),
     ("good", STDIO, NEW),
     ("tasks", STDIO, NEW),

@@ -13,6 +13,7 @@ tasks             offers tasks, and cancels them; endless-tasks says so, but wor
 exclusive         refuses a call while another one works
 once              its tool fails when it is called for the second time in a session
 harmful           has the destructive tool alone
+joins             obeys; a request that is delivered twice runs once, and each delivery gets the answer
 quick             its tool takes no time
 several           has three slow tools, of which the second reports progress
 needs-page        its tool fails until open_page was called on the same connection
@@ -164,6 +165,7 @@ class Session:
 
     def __init__(self) -> None:
         self.calls: dict[tuple[type, Any], Call] = {}
+        self.known: dict[tuple[type, Any], Call] = {}
         self.cancelled: set[Any] = set()
         self.answered: dict[Any, tuple[float, Say]] = {}
         self.waiting: threading.Timer | None = None
@@ -181,6 +183,8 @@ class Session:
             self.page = params["arguments"]["url"]
             say({"id": id, "result": {"content": []}})
             return
+        if given.http and not MODERN and (type(id), id) in self.known and self.again((type(id), id), id, say):
+            return
         refusal = self.refusal()
         if refusal is not None:
             if refusal:
@@ -191,13 +195,27 @@ class Session:
             return
         self.count += 1
         token = params.get("_meta", {}).get("progressToken")
-        silent = RULE == "several" and name != "sleep_well"
+        silent = (RULE == "several" and name != "sleep_well") or (RULE, KIND) == ("P-34", "quiet")
         call = Call(id, say, seconds, token, first=self.count == 1 and not BEATEN, silent=silent)
-        self.calls[type(id), id] = call
+        self.calls[type(id), id] = self.known[type(id), id] = call
         if RULE == "one-at-a-time":
             self.run(call)
         else:
             threading.Thread(target=self.run, args=(call,), daemon=True).start()
+
+    def again(self, key: tuple[type, Any], id: Any, say: Say) -> bool:
+        """Whether a request that was delivered before does not run again, but gets an answer."""
+        call = self.known[key]
+        flies = key in self.calls
+        if RULE == "P-34" and KIND in ("each", "quiet", "override", "in-flight" if flies else "answered"):
+            if KIND == "override" and flies:  # as some SDKs: the answers go where the id was seen last
+                call.say = say
+            return False
+        if RULE in ("joins", "P-34"):  # the one answer is kept for it
+            threading.Thread(target=lambda: (call.ended.wait(), say({"id": id, **DONE})), daemon=True).start()
+        else:
+            say({"id": id, **error(-32600, "a request with this id came before")})
+        return True
 
     def refusal(self) -> Message | None:
         """What a call is answered with that does not begin, nothing if it is never answered; ``None`` if it begins."""
