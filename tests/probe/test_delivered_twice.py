@@ -69,6 +69,7 @@ def test_a_request_that_runs_once_passes(mode: str, words: str, tmp_path: Path):
     assert found.sentence.startswith(f"the second delivery {words}")
 
 
+@pytest.mark.clock("a run is known by its heartbeat")
 def test_the_second_run_shows_in_the_heartbeat(tmp_path: Path):
     found = report("P-34:in-flight", heartbeat=tmp_path / "beats").findings["P-34"]
     assert found.verdict is Verdict.WARNING, found
