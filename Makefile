@@ -8,8 +8,9 @@ SUITABLE := import sys, venv; sys.exit(sys.version_info < (3, 11))
 # The markers of the tests that `make test` leaves to `make test-all`.
 MORE := npm or real or pty or slow or clock
 
-# Many tests wait for real processes and sockets: a few files at a time, each whole in one worker.
-WORKERS ?= 3
+# Half of the time of a file is waiting for real processes and sockets: two files at a time for each of two cores, each
+# whole in one worker.
+WORKERS ?= 4
 
 # The tests start a thousand processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
