@@ -1,8 +1,8 @@
 """Forms from JSON Schema, without a screen: a schema becomes fields, typed text becomes arguments, and back.
 
-Strings, numbers, booleans, choices, lists of those, nullable values, and two levels of objects have fields.
-Everything else is typed as JSON, for that part or for the whole. A field without an entry is absent, which is neither
-empty nor null.
+Strings, numbers, booleans, choices, lists of those, nullable values, and two levels of objects and arrays of objects have
+fields. Everything else is typed as JSON, for that part or for the whole. A field without an entry is absent, which is
+neither empty nor null; so is an object that is not required, until it is added.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import field, replace
 from enum import Enum
@@ -37,6 +37,7 @@ class FieldKind(Enum):
     LIST = "list"
     ANY = "any"
     OBJECT = "object"
+    ITEMS = "list of objects"
     JSON = "JSON"
 
 
@@ -57,7 +58,7 @@ class FieldEntry:
 
 
 FieldPath = tuple[str, ...]
-"""The names of the members that lead to a field from the root."""
+"""The names of the members that lead to a field, and the numbers of items of arrays, from 0."""
 
 Draft = dict[FieldPath, FieldEntry]
 """The entries of all filled-in fields. The entry of :data:`ALL_ARGUMENTS` replaces all others, which stay stored."""
@@ -87,6 +88,40 @@ class Field:
     types: frozenset[str] = frozenset()
     choices: tuple[FieldChoice, ...] = ()
     item: Field | None = None
+    inner: tuple[Field, ...] = ()
+    """The members of an object, or of each item of an array of objects."""
+    is_item: bool = False
+
+    @property
+    def grouped(self) -> bool:
+        """Whether it has fields within it."""
+        return self.kind in (FieldKind.OBJECT, FieldKind.ITEMS)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it is an object that is always there."""
+        return self.kind is FieldKind.OBJECT and self.required and not self.nullable and not self.is_item
+
+    def count(self, draft: Draft) -> int:
+        """Returns how many items an array of objects has."""
+        entry = draft.get(self.path)
+        listed = self.kind is FieldKind.ITEMS and entry is not None and entry.given is Given.TEXT
+        return int(entry.text) if listed and entry is not None else 0
+
+    def within(self, draft: Draft) -> Iterator[Field]:
+        """Yields the fields within it that are there; each sees what the draft has when it comes to it."""
+        places: list[FieldPath] = []
+        if self.kind is FieldKind.OBJECT and (self.fixed or self.is_item or draft.get(self.path) == ADDED):
+            places = [self.path]
+        for number in range(self.count(draft)):
+            places.append((*self.path, str(number)))
+        for place in places:
+            if self.item is not None:
+                yield replace(self.item, path=place, required=True, is_item=True)
+            for each in self.inner:
+                one = replace(each, path=(*place, each.name))
+                yield one
+                yield from one.within(draft)
 
     @property
     def name(self) -> str:
@@ -111,8 +146,17 @@ class Field:
         return any(_SECRET_FIELD.search(text) for text in seen)
 
 
-_OPEN_KINDS: Final = {FieldKind.BOOLEAN, FieldKind.CHOICE, FieldKind.SEVERAL, FieldKind.OBJECT}
-"""The kinds whose values the server knows already, or that have fields of their own."""
+ADDED: Final = FieldEntry(Given.TEXT)
+"""The entry of an object whose fields are there; that of an array of objects is the number of its items."""
+
+_OPEN_KINDS: Final = {
+    FieldKind.BOOLEAN,
+    FieldKind.CHOICE,
+    FieldKind.SEVERAL,
+    FieldKind.OBJECT,
+    FieldKind.ITEMS,
+}
+"""Kinds whose values the server knows already, or that have fields of their own."""
 
 _BREAKS_OF_LINES: Final = re.compile(r"\s+")
 
@@ -153,7 +197,7 @@ def read(field: Field, entry: FieldEntry) -> Json:
     text = entry.text
     if entry.given is Given.NULL:
         return None
-    if entry.given is Given.JSON or field.kind in (FieldKind.JSON, FieldKind.OBJECT):
+    if entry.given is Given.JSON or field.kind is FieldKind.JSON:
         return _json(text)
     match field.kind:
         case FieldKind.TEXT:
@@ -205,6 +249,8 @@ def entry_of(field: Field, value: Json) -> FieldEntry:
     """Returns the entry for a value: in the notation of its field if that is read as the same value, else as JSON."""
     if value is None:
         return FieldEntry(Given.NULL)
+    if field.grouped:
+        return FieldEntry(Given.JSON, written(value))
     entry = FieldEntry(Given.TEXT, _notation(field, value))
     with suppress(Unreadable):
         if _editable(entry.text) and same(read(field, entry), value):
@@ -297,14 +343,15 @@ class FormLayout:
     def __init__(self, schema: Json, *, most: int = FORM_FIELDS) -> None:
         self.schema = Schema(schema)
         self._ways = ways(self.schema)
-        self._fields = [tuple(islice(self._members(each, ()), 4 * most)) for each in self._ways]
+        self._left = 4 * most
+        self._fields = [tuple(self._members(each, (), 1)) for each in self._ways]
         self.choice = self._choice() if len(self._ways) > 1 else None
-        self.fields: tuple[Field, ...] = self._fields[0]
-        for others in self._fields[1:]:
-            self.fields += tuple(each for each in others if each not in self.fields)
+        self.fields: tuple[Field, ...] = ()
+        for fields in self._fields:
+            self.fields += tuple(each for each in _all(fields) if each not in self.fields)
         self.whole = "" if any(each.properties for each in self._ways) else self._unnamed()
-        leaves = sum(each.kind is not FieldKind.OBJECT for each in self.fields)
-        if leaves > most or len(self.fields) >= 4 * most:
+        leaves = sum(not each.grouped for each in self.fields)
+        if leaves > most or self._left <= 0:
             self._fields, self.fields, self.choice = [()], (), None
             self.whole = f"more than {most} arguments"
 
@@ -319,8 +366,8 @@ class FormLayout:
         return Field(BRANCH, FieldKind.CHOICE, {}, required=True, choices=tuple(choices.values()))
 
     def fields_of(self, draft: Draft) -> tuple[Field, ...]:
-        """Returns the fields for a draft: those of its branch, or of the first one."""
-        return self._fields[self._way(draft)]
+        """Returns the fields for a draft: of the branch that it names or the first, without those of absent objects."""
+        return tuple(_there(self._fields[self._way(draft)], draft))
 
     def _way(self, draft: Draft) -> int:
         label = draft[BRANCH].text if BRANCH in draft else ""
@@ -350,9 +397,13 @@ class FormLayout:
         If it has branches, they are those of the draft's branch, or of the first one. A default of null is left out:
         a server assumes it if nothing is sent, whether or not null may be sent.
         """
+        way = self._way(draft or {})
+        return self._proposed(_there(self._fields[way], {}), ())
+
+    def _proposed(self, fields: Iterable[Field], root: FieldPath) -> dict[str, Json]:
         defaults: dict[str, Json] = {}
-        objects: dict[FieldPath, dict[str, Json]] = {(): defaults}
-        for each in self.fields_of(draft or {}):
+        objects: dict[FieldPath, dict[str, Json]] = {root: defaults}
+        for each in fields:
             members = objects.get(each.path[:-1])
             default = each.schema.get("default")
             is_object = each.kind is FieldKind.OBJECT
@@ -364,7 +415,7 @@ class FormLayout:
                 and not (default == {} and is_object and not each.required)
             ):
                 members[each.name] = default
-            elif is_object and each.required:
+            elif each.fixed:
                 members[each.name] = objects[each.path] = {}
             elif each.required and each.kind is FieldKind.CHOICE and len(each.choices) == 1:
                 members[each.name] = each.choices[0].value
@@ -384,16 +435,24 @@ class FormLayout:
 
     def _spread(self, arguments: dict[str, Json], way: int) -> Draft | None:
         draft = self._named(way)
-        objects: dict[FieldPath, Json] = {(): arguments}
-        for each in self._fields[way]:
-            members = as_object(objects.get(each.path[:-1]))
-            if each.name not in members:
-                continue
-            if each.kind is FieldKind.OBJECT:
-                objects[each.path] = members[each.name]
-            else:
-                draft[each.path] = entry_of(each, members[each.name])
+        self._fill(draft, _there(self._fields[way], draft), {(): arguments})
         return draft if same(self.read(draft)[0], arguments) else None
+
+    def _fill(self, draft: Draft, fields: Iterable[Field], objects: dict[FieldPath, Json]) -> None:
+        """Adds the entries of fields within ``objects``, values by their paths; what has no fields is an entry as JSON."""
+        for each in fields:
+            around = objects.get(each.path[:-1])
+            if each.is_item:
+                objects[each.path] = as_list(around)[int(each.name)]
+            elif each.name in (members := as_object(around)):
+                value = members[each.name]
+                if not (each.fixed or _fits(each, value)):
+                    draft[each.path] = entry_of(each, value)
+                    continue
+                objects[each.path] = value
+                if not each.fixed:
+                    items = each.kind is FieldKind.ITEMS
+                    draft[each.path] = FieldEntry(Given.TEXT, str(len(as_list(value)))) if items else ADDED
 
     def _misfits(self, draft: Draft) -> tuple[int, int]:
         fields = {each.path: each for each in self.fields_of(draft)}
@@ -411,16 +470,48 @@ class FormLayout:
     def turned(self, draft: Draft, *, before: Draft) -> Draft:
         """Returns a draft after the change to another branch: typed text stays if the branches have the same field."""
         way = self._way(draft)
-        alike = {each.path for each in self._fields[way] if each in self.fields_of(before)}
+        alike = {each.path for each in self.fields_of(draft) if each in self.fields_of(before)}
         kept = {path: entry for path, entry in draft.items() if path in alike}
         return {**(self._spread(self.defaults(draft), way) or {}), **kept, **self._named(way)}
 
     def missing(self, draft: Draft) -> dict[str, Json]:
         """Returns the missing required arguments of a draft, with null as a placeholder."""
         way = self._ways[self._way(draft)]
-        objects = {each.path for each in self.fields_of(draft) if each.kind is FieldKind.OBJECT}
+        objects = {each.path for each in self.fields_of(draft) if each.fixed}
         given = {path[:1] for path in draft} | objects
         return {name: None for name in way.properties if name in way.required and (name,) not in given}
+
+    # -- objects and items that are there or not ----------------------------------------------------------------
+
+    def added(self, draft: Draft, field: Field) -> Draft:
+        """Returns a draft with an object, or with one more item of an array, and the defaults within it."""
+        made, place = {**draft, field.path: ADDED}, field.path
+        if field.kind is FieldKind.ITEMS:
+            number = field.count(draft)
+            place = (*field.path, str(number))
+            made[field.path] = FieldEntry(Given.TEXT, str(number + 1))
+        fields = [each for each in field.within(made) if each.path[: len(place)] == place != each.path]
+        self._fill(made, fields, {place: cast("Json", self._proposed(fields, place))})
+        return made
+
+    def removed(self, draft: Draft, field: Field) -> Draft:
+        """Returns a draft without an object, an array, or an item: the items after it move up; without any it is absent."""
+        *around, last = field.path
+        listed = tuple(around)
+        made: Draft = {}
+        for path, entry in draft.items():
+            within = field.is_item and len(path) > len(listed) and path[: len(listed)] == listed
+            number = int(path[len(listed)]) if within else -1
+            if path[: len(field.path)] == field.path:
+                continue
+            if within and number > int(last):
+                path = (*listed, str(number - 1), *path[len(field.path) :])
+            made[path] = entry
+        if field.is_item and (left := int(draft[listed].text) - 1):
+            made[listed] = FieldEntry(Given.TEXT, str(left))
+        elif field.is_item:
+            del made[listed]
+        return made
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -433,21 +524,25 @@ class FormLayout:
                 return {}, [Problem(ALL_ARGUMENTS, mistake(error))]
         wrong: list[Problem] = []
         arguments: dict[str, Json] = {}
+        lists: dict[FieldPath, list[Json]] = {}
         objects: dict[FieldPath, dict[str, Json]] = {(): arguments}
-        fields = self.fields_of(draft)
-        for each in fields:
+        for each in self.fields_of(draft):
+            entry = draft.get(each.path)
+            if each.is_item:
+                objects[each.path] = {}
+                lists[each.path[:-1]].append(cast("Json", objects[each.path]))
+                continue
             members = objects[each.path[:-1]]
-            if each.kind is FieldKind.OBJECT:
+            if each.fixed or (each.kind is FieldKind.OBJECT and entry == ADDED):
                 members[each.name] = objects[each.path] = {}
-            elif (entry := draft.get(each.path)) is not None:
+            elif each.kind is FieldKind.ITEMS and entry is not None and entry.given is Given.TEXT:
+                members[each.name] = lists[each.path] = []
+            elif entry is not None:
                 try:
                     members[each.name] = read(each, entry)
                 except Unreadable as error:
                     members[each.name] = entry.text
                     wrong.append(Problem(each.path, str(error)))
-        for each in reversed(fields):
-            if objects.get(each.path) == {} and not each.required:
-                del objects[each.path[:-1]][each.name]
         return arguments, wrong
 
     def problems(self, draft: Draft) -> list[Problem]:
@@ -463,19 +558,22 @@ class FormLayout:
 
     # -- from a schema to fields -----------------------------------------------------------------------------
 
-    def _members(self, way: Variant, path: FieldPath) -> Iterable[Field]:
-        for name, property_ in way.properties.items():
-            made = self.field((*path, name), property_, required=name in way.required)
+    def _members(self, way: Variant, path: FieldPath, level: int) -> Iterable[Field]:
+        for name, property_ in islice(way.properties.items(), max(0, self._left)):
+            made = self.field((*path, name), property_, required=name in way.required, level=level)
+            self._left -= 1
+            holder = made.item if made.kind is FieldKind.ITEMS else made
+            if made.grouped and holder is not None:
+                properties = as_object(holder.schema.get("properties"))
+                needed = frozenset(texts_in(holder.schema.get("required")))
+                inner = tuple(self._members(Variant(properties, needed), made.path, level + 1))
+                made = replace(made, inner=inner)
             yield made
-            if made.kind is FieldKind.OBJECT:
-                inner, needed = (
-                    as_object(made.schema.get("properties")),
-                    texts_in(made.schema.get("required")),
-                )
-                yield from self._members(Variant(inner, frozenset(needed)), made.path)
 
-    def field(self, path: FieldPath, node: Json, *, required: bool = False, is_item: bool = False) -> Field:
-        """Returns the field of one part of the schema."""
+    def field(
+        self, path: FieldPath, node: Json, *, required: bool = False, is_item: bool = False, level: int = 1
+    ) -> Field:
+        """Returns the field of one part of the schema, without the fields within it; ``level`` is that of objects."""
         resolved = self.schema.resolved(node)
         described = self._without_null(resolved)
         types = self.schema.types_of(described)
@@ -489,9 +587,9 @@ class FormLayout:
         branches = _alternatives(described)
         kinds = tuple(sorted(made.types))
         if not branches and kinds == ("array",):
-            return made if is_item else self._list_of(made)
-        if not branches and kinds == ("object",) and len(path) <= OBJECTS:
-            closed = not made.nullable and not isinstance(described.get("patternProperties"), dict)
+            return made if is_item else self._list_of(made, level)
+        if not branches and kinds == ("object",) and level <= OBJECTS:
+            closed = not isinstance(described.get("patternProperties"), dict)
             named = as_object(described.get("properties"))
             return replace(made, kind=FieldKind.OBJECT) if named and closed else made
         kind = _PLAIN_FIELDS.get(kinds)
@@ -502,11 +600,13 @@ class FormLayout:
         free = not kinds and not branches and not _STRUCTURE & described.keys()
         return replace(made, kind=kind or FieldKind.ANY) if mixed or free else made
 
-    def _list_of(self, made: Field) -> Field:
+    def _list_of(self, made: Field, level: int) -> Field:
         items = made.schema.get("items")
         if not isinstance(items, dict) or "prefixItems" in made.schema:
             return made
-        item = self.field(made.path, items, required=True, is_item=True)
+        item = self.field(made.path, items, required=True, is_item=True, level=level)
+        if item.kind is FieldKind.OBJECT and not item.nullable:
+            return replace(made, kind=FieldKind.ITEMS, item=item)
         if item.nullable or item.kind not in (*_PLAIN_FIELDS.values(), FieldKind.CHOICE):
             return made
         kind = FieldKind.SEVERAL if item.kind is FieldKind.CHOICE else FieldKind.LIST
@@ -545,14 +645,44 @@ class FormLayout:
 
 
 def secret_members(schema: Json, arguments: dict[str, Json]) -> Iterable[tuple[str, Json]]:
-    """Yields the names and values of the arguments that seem to be secrets by their schema."""
-    objects: dict[FieldPath, dict[str, Json]] = {(): arguments}
-    for each in FormLayout(schema).fields:
-        members = objects.get(each.path[:-1], {})
-        if each.kind is FieldKind.OBJECT:
-            objects[each.path] = as_object(members.get(each.name))
-        elif each.secret and each.name in members:
-            yield each.name, members[each.name]
+    """Yields the names and values of arguments that seem to be secrets by their schema, in whatever object they are."""
+    secret = {each.name for each in FormLayout(schema).fields if each.secret}
+    waiting: list[Json] = [arguments]
+    while waiting:
+        value = waiting.pop()
+        members = as_object(value)
+        yield from ((name, members[name]) for name in members if name in secret)
+        waiting += [*members.values(), *as_list(value)]
+
+
+def _there(fields: Iterable[Field], draft: Draft) -> Iterator[Field]:
+    """Yields fields with those within them that are there."""
+    for each in fields:
+        yield each
+        yield from each.within(draft)
+
+
+def _all(fields: Iterable[Field]) -> Iterator[Field]:
+    """Yields fields with all that may be within them."""
+    for each in fields:
+        yield each
+        yield from _all(each.inner)
+
+
+def _fits(field: Field, value: Json) -> bool:
+    """Whether an object, or the items of an array, have no members but those that have fields."""
+    if field.kind is FieldKind.ITEMS:
+        items = as_list(value)
+        few = isinstance(value, list) and len(items) * len([*_all(field.inner)]) <= FORM_FIELDS
+        return few and all(_fits(replace(field, kind=FieldKind.OBJECT), each) for each in items)
+    members = as_object(value)
+    within = {each.name: each for each in field.inner}
+    return (
+        field.kind is FieldKind.OBJECT
+        and isinstance(value, dict)
+        and members.keys() <= within.keys()
+        and all(_fits(each, members[name]) for name, each in within.items() if each.fixed and name in members)
+    )
 
 
 def _own(way: Variant, name: str) -> str:

@@ -58,6 +58,8 @@ def kind(field: Field) -> SafeText:
             return words("JSON, or text")
         case FieldKind.OBJECT:
             return words("object")
+        case FieldKind.ITEMS:
+            return join((words("list of objects"), items), ", ")
         case _:
             return safe("JSON: {}", shape(field.schema))
 
@@ -116,13 +118,35 @@ def value(value_: Json) -> SafeText:
 def vacant(field: Field, entry: FieldEntry | None) -> list[Styled]:
     """Returns the placeholder of a field without text, which distinguishes not set, empty, and null."""
     if entry is not None and entry.given is Given.NULL:
-        return [(words("null"), "italic")]
+        null = words("null"), "italic"
+        return [null, (hint(" · {field.take} adds it"), "")] if field.grouped else [null]
+    if field.grouped:
+        return group(field, entry)
     if entry is not None and field.kind is not FieldKind.CHOICE:
         lists = field.kind in (FieldKind.LIST, FieldKind.SEVERAL)
         return [(words("empty list") if lists else words("empty text"), "italic")]
     if field.required:
         return [(words("required"), "$warning"), (safe(" · {}", kind(field)), "")]
     return [(safe("not set · {}", kind(field)), "")]
+
+
+def group(field: Field, entry: FieldEntry | None) -> list[Styled]:
+    """Returns what is there of an object or an array of objects, and the keys that add and remove it."""
+    if field.is_item or (field.kind is FieldKind.OBJECT and entry is not None):
+        return [(hint("{form.leave-out} removes it"), "$text-muted")]
+    adds = hint("{field.take} adds it" if field.kind is FieldKind.OBJECT else "{field.take} adds an item")
+    if entry is None:
+        lacking = (words("required"), "$warning") if field.required else (words("not set"), "")
+        return [lacking, (safe(" · {} · {}", adds, kind(field)), "")]
+    if entry.text == "0":
+        return [(words("empty list"), "italic"), (safe(" · {}", adds), "")]
+    count = safe("{} item{}", entry.text, "" if entry.text == "1" else "s")
+    return [(count, ""), (safe(" · {} · {}", adds, hint("{form.leave-out} removes all")), "$text-muted")]
+
+
+def place(field: Field) -> SafeText:
+    """Returns the path of a field: ``items[0].name``."""
+    return brief(re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", ".".join(field.path)), 80)
 
 
 def about(field: Field, entry: FieldEntry | None) -> list[Styled]:
@@ -142,7 +166,7 @@ def about(field: Field, entry: FieldEntry | None) -> list[Styled]:
         title = NOTHING
     description = brief(" ".join(as_text(field.schema.get("description"))[:1000].split()), 600)
     return [
-        (brief(".".join(field.path), 80) if field.path != BRANCH else NOTHING, "bold"),
+        (place(field) if field.path != BRANCH else NOTHING, "bold"),
         (safe(" {}", title) if title else title, ""),
         (safe("  {}", join(said, " · ")), "$text-muted"),
         (safe("\n{}", description) if description else NOTHING, ""),

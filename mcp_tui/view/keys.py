@@ -366,12 +366,12 @@ FORM: Final = Scope("form", "A form", within=("call", "question"), field=True, k
 ))
 
 FIELD: Final = Scope("field", "A field of a form", within=("form",), field=True, taken=frozenset({"down", "up"}), keys=(
-    Key("field.take", "enter", "take", "Accept", "accept; newline in lists and JSON"),
+    Key("field.take", "enter", "take", "Accept", "accept; newline in lists and JSON; on an object or array: add it, or an item"),
     Key("field.next", "tab", "next", "Next", "next field"),
     Key("field.previous", "shift+tab", "previous", "Previous", "previous field"),
     Key("field.close", "escape", "hide_suggestions", "Close", "close the list of suggestions", lends=True),
     Key("field.newline", "ctrl+j", "newline", "New line", "newline in a text"),
-    Key("form.leave-out", "ctrl+o", "leave_out", "Unset", "unset the field; again: an empty text"),
+    Key("form.leave-out", "ctrl+o", "leave_out", "Unset", "unset the field, remove an object or an item; again: an empty text or list"),
     Key("form.null", "ctrl+n", "nullify", "Null", "make the field null, where the schema permits it"),
     Key("field.turn", "space", "turn", "Toggle", "toggle true or false, or a mark in a list"),
 ))

@@ -15,6 +15,7 @@ from mcp_tui.client.forms import (
     Unreadable,
     read,
     same,
+    secret_members,
 )
 from mcp_tui.protocol.messages import Json
 from tests.cases import cases
@@ -195,12 +196,10 @@ def test_whatever_stands_in_a_field_is_sent_as_it_was_put_in(schema: Json):
     layout = one(schema)
     for value in [*VALUES, *PAYLOADS.values()]:
         draft = layout.spread({"a": value})
-        deferred = schema != OBJECT or (isinstance(value, dict) and value.keys() == {"b"})
-        assert (draft is not None) is deferred, value
-        if draft is not None:
-            arguments, wrong = layout.read(draft)
-            assert wrong == [], value
-            assert same(arguments, {"a": value}), value
+        assert draft is not None, value
+        arguments, wrong = layout.read(draft)
+        assert wrong == [], value
+        assert same(arguments, {"a": value}), value
     assert layout.spread({"unknown": 1}) is None
 
 
@@ -333,3 +332,71 @@ def test_members_of_all_parts_of_a_schema_are_fields():
     part: Json = {"properties": {"a": {"type": "string"}}, "required": ["a"]}
     layout = FormLayout({"allOf": [{"$ref": "#/$defs/p"}], "properties": {"b": {}}, "$defs": {"p": part}})
     assert [(each.name, each.required) for each in layout.fields] == [("a", True), ("b", False)]
+
+
+LISTED: Json = {
+    "type": "object",
+    "properties": {
+        "who": {
+            "type": "object",
+            "properties": {"name": {"type": "string", "default": "me"}, "pin": {"type": "string"}},
+        },
+        "rows": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"a": {"type": "integer", "default": 1}, "b": {"type": "string"}},
+            },
+        },
+    },
+}
+
+
+def test_an_object_that_was_not_added_is_absent_and_one_that_was_has_its_defaults():
+    layout = FormLayout(LISTED)
+    who, rows = layout.fields_of({})
+    draft = layout.added({}, who)
+    assert layout.read(draft)[0] == {"who": {"name": "me"}}
+    draft = {path: entry for path, entry in draft.items() if path != ("who", "name")}
+    assert layout.read(draft)[0] == {"who": {}}, "what is seen is sent"
+    assert layout.read(layout.removed(draft, who))[0] == {}
+    for _ in range(3):
+        draft = layout.added(draft, rows)
+    draft[("rows", "2", "b")] = FieldEntry(Given.TEXT, "third")
+    assert layout.read(draft)[0] == {"who": {}, "rows": [{"a": 1}, {"a": 1}, {"a": 1, "b": "third"}]}
+    second = next(each for each in layout.fields_of(draft) if each.path == ("rows", "1"))
+    draft = layout.removed(draft, second)
+    assert layout.read(draft)[0] == {"who": {}, "rows": [{"a": 1}, {"a": 1, "b": "third"}]}
+    for _ in range(2):
+        first = next(each for each in layout.fields_of(draft) if each.path == ("rows", "0"))
+        draft = layout.removed(draft, first)
+    assert layout.read(draft)[0] == {"who": {}}, "without its last item a list is absent"
+
+
+@cases(
+    "rows, fields",
+    [
+        ([{"a": 1}, {}], True),
+        ([], True),
+        (None, False),
+        ("x", False),
+        ([{"a": 1, "c": 2}], False),
+        ([{"a": 1}, None], False),
+        ([{"a": number} for number in range(1000)], False),
+    ],
+)
+def test_items_have_fields_if_these_can_hold_them_and_are_not_too_many(rows: Json, fields: bool):
+    layout = FormLayout(LISTED)
+    draft = layout.spread({"rows": rows})
+    assert draft is not None
+    assert layout.read(draft) == ({"rows": rows}, [])
+    assert (draft[("rows",)].given is Given.TEXT) is fields
+
+
+def test_secrets_are_found_in_objects_and_items():
+    items: Json = {
+        "type": "array",
+        "items": {"type": "object", "properties": {"password": {"type": "string"}}},
+    }
+    found = secret_members({"type": "object", "properties": {"x": items}}, {"x": [{"password": "p"}, {}]})
+    assert [*found] == [("password", "p")]

@@ -244,6 +244,19 @@ class ToggleField(ChoiceField):
         super().__init__([FieldChoice(True, "true"), FieldChoice(False, "false")], value)
 
 
+class GroupField(ChoiceField):
+    """An object, an array of objects, or an item of one: its row has the keys that add and remove it."""
+
+    OPENS = ()
+
+    def __init__(self, value: str) -> None:
+        super().__init__((), "")
+        self._text = value
+
+    def render(self) -> Content:
+        return Content.assemble(*self._vacant).truncate(max(1, self.size.width), ellipsis=True)
+
+
 class SeveralField(InOrder, OptionList):
     """Several of many choices, each with a mark. The line on top shows the number.
 

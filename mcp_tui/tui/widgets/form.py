@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Final
+from typing import Final, Literal
 
 from textual import events
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -21,8 +21,10 @@ from textual.widgets import Static, TextArea
 
 from mcp_tui.client.argument_completion import Completer, Told
 from mcp_tui.client.forms import (
+    ADDED,
     ALL_ARGUMENTS,
     BRANCH,
+    FORM_FIELDS,
     Draft,
     Field,
     FieldChoice,
@@ -35,10 +37,17 @@ from mcp_tui.client.schemas import Problem
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.widgets.controls import ChoiceField, SeveralField, Suggestions, TextField, ToggleField
+from mcp_tui.tui.widgets.controls import (
+    ChoiceField,
+    GroupField,
+    SeveralField,
+    Suggestions,
+    TextField,
+    ToggleField,
+)
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.view.form_text import Styled, about, editable, masked_members, vacant, veiled
-from mcp_tui.view.keys import FIELD, FORM, key_of
+from mcp_tui.view.keys import FIELD, FORM, hint, key_of
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, width, words
 
 EDITED_CHARACTERS: Final = 50_000
@@ -54,7 +63,10 @@ def _named(field: Field) -> SafeText:
     """Returns the name of a field with its indent."""
     if field.path == BRANCH:
         return words("one of")
-    return safe("{}{}", "  " * (len(field.path) - 1), brief(field.name, 60))
+    name = brief(field.name, 60)
+    if field.is_item:
+        name = safe("{} {}", brief(field.path[-2], 60), int(field.name) + 1)
+    return safe("{}{}", "  " * (len(field.path) - 1), name)
 
 
 def _label(field: Field, *more: Styled, style: str) -> Static:
@@ -82,6 +94,7 @@ class FieldRow(Vertical):
         default: its content in a new form.
         label: the width of the label in cells.
         edited: is called when a person changes the content.
+        regroup: is called to add an object or an item (``added``), or to remove it (``removed``).
         masked: hides the text while it is typed.
     """
 
@@ -95,12 +108,14 @@ class FieldRow(Vertical):
         *,
         label: int,
         edited: Callable[[FieldRow], None],
+        regroup: Callable[[FieldRow, Literal["added", "removed"]], None],
         masked: bool = False,
     ) -> None:
         super().__init__()
         self.field = field
         self._masked = masked
         self._edited = edited
+        self._regroup = regroup
         self._entry = entry
         self._default = default
         self._fixed = _is_long(entry)
@@ -116,6 +131,8 @@ class FieldRow(Vertical):
     def _control(self) -> TextField | ChoiceField | SeveralField:
         """Makes the control for the kind of field, or a text field if its value is typed as JSON."""
         match self.field.kind:
+            case FieldKind.OBJECT | FieldKind.ITEMS if not self._as_json:
+                return GroupField(self._shown)
             case FieldKind.BOOLEAN if not self._as_json:
                 return ToggleField(self._shown)
             case FieldKind.CHOICE if not self._as_json:
@@ -142,6 +159,10 @@ class FieldRow(Vertical):
         line.mount(self._label, self.control)
 
     # -- the value -------------------------------------------------------------------------------------------
+
+    @property
+    def _is_group(self) -> bool:
+        return isinstance(self.control, GroupField)
 
     @property
     def _as_json(self) -> bool:
@@ -202,11 +223,16 @@ class FieldRow(Vertical):
             said = safe("{:,} characters, sent unchanged · {} unset", len(entry.text), unset)
             self.control.say([(said, "italic")])
         else:
-            self.control.say(vacant(self.field, None if self._shown else entry))
+            shown = self._shown and not self.field.grouped
+            self.control.say(vacant(self.field, None if shown else entry))
 
     def action_leave_out(self) -> None:
         """Unsets the field; if it is not set, sets an empty text or list."""
-        if self.entry is not None:
+        if self.field.is_item or (self._is_group and self.entry is not None):
+            self._regroup(self, "removed")
+        elif self.field.kind is FieldKind.ITEMS and self.entry is None:
+            self._write(FieldEntry(Given.TEXT, "0"))
+        elif self.entry is not None:
             if isinstance(self.control, TextField):
                 self.control.clear()  # an edit, which can be undone
             self._write(None)
@@ -219,6 +245,8 @@ class FieldRow(Vertical):
         null = FieldEntry(Given.NULL)
         if self.entry == null:
             self._write(None)
+        elif self._is_group and self.entry is not None:
+            pass  # with what was filled in: it is removed first
         elif self.field.nullable or free:
             self._write(null)
 
@@ -280,7 +308,7 @@ class FieldRow(Vertical):
             case "take":
                 return not self._has_lines
             case "turn":
-                return isinstance(self.control, ToggleField | SeveralField)
+                return isinstance(self.control, ToggleField | SeveralField | GroupField)
             case "hide_suggestions":
                 listed = self._suggestions
                 return listed.display and (listed.chosen is not None or bool(self.control.text))
@@ -292,7 +320,12 @@ class FieldRow(Vertical):
         self._take()
         self.screen.focus_next()
 
-    action_take = action_next
+    def action_take(self) -> None:
+        """Adds an object or an item; elsewhere the same."""
+        if self._is_group and not self.field.is_item and self.entry != ADDED:
+            self._regroup(self, "added")
+        else:
+            self.action_next()
 
     def action_previous(self) -> None:
         self.screen.focus_previous()
@@ -304,6 +337,8 @@ class FieldRow(Vertical):
     def action_turn(self) -> None:
         if isinstance(self.control, SeveralField):
             self.control.action_select()
+        elif isinstance(self.control, GroupField):
+            self.action_take()
         else:
             self._write(FieldEntry(Given.TEXT, "false" if self.control.text == "true" else "true"))
 
@@ -380,19 +415,26 @@ class Form(Vertical):
         choice = self.layout_.choice
         fields = self.layout_.fields_of(self._draft)
         fields = fields if choice is None else (choice, *fields)
-        labels = (_named(each) for each in fields if each.kind is not FieldKind.OBJECT)
+        labels = (_named(each) for each in fields if not each.fixed)
         label = min(LABEL_CELLS, max(map(width, labels), default=0)) + 2
         shown: list[Widget] = []
         for each in fields:
-            if each.kind is FieldKind.OBJECT:
-                note = words("" if each.required else "  not set while all fields are empty")
-                shown.append(_label(each, (note, "$text-muted"), style="bold"))
+            if each.fixed:
+                shown.append(_label(each, style="bold"))
             else:
                 entry = self._draft.get(each.path)
                 masked = self._masks and each.secret
                 default = defaults.get(each.path)
                 shown.append(
-                    FieldRow(each, entry, default, label=label, edited=self._row_edited, masked=masked)
+                    FieldRow(
+                        each,
+                        entry,
+                        default,
+                        label=label,
+                        edited=self._row_edited,
+                        regroup=self._regroup,
+                        masked=masked,
+                    )
                 )
         if not shown and not self.as_json:
             shown.append(Static(Content.styled(self._vacant, "$text-muted")))
@@ -593,6 +635,25 @@ class Form(Vertical):
         self._say_wrong(NOTHING)
         self.post_message(self.Changed())
 
+    def _regroup(self, row: FieldRow, way: Literal["added", "removed"]) -> None:
+        """Adds or removes an object or an item, and moves the focus to the first field in it, or to what is left."""
+        field, draft = row.field, self.filled
+        adds = way == "added"
+        if adds and len(self._rows) + len(field.inner) > 2 * FORM_FIELDS:
+            self._say_wrong(hint("Too many fields. {form.json} edits all of them as JSON."))
+            return
+        number = field.count(draft)
+        self.restore(self.layout_.added(draft, field) if adds else self.layout_.removed(draft, field))
+        place = (*field.path, str(number)) if adds and field.kind is FieldKind.ITEMS else field.path
+        inside = (
+            each for each in self._rows if adds and each.field.path[: len(place)] == place != each.field.path
+        )
+        there = (each for each in self._rows if each.field.path == place[: len(each.field.path)])
+        found = next(inside, None) or max(there, key=lambda each: len(each.field.path), default=None)
+        if found is not None:
+            self.screen.set_focus(found.control)
+            self._about.update(Content.assemble(*about(found.field, found.entry)))
+
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         # The message of an edit may arrive after the sending, and must not remove the problems that it found.
         if self.as_json and event.text_area is self.editor and self.editor.text != self._submitted:
@@ -648,9 +709,9 @@ class Form(Vertical):
     def _row_about(self, problem: Problem) -> FieldRow | None:
         """Returns the row of a problem: that of its field, or of the nearest field around or in it."""
         path = tuple(str(part) for part in problem.path)
-        above = (row for row in self._rows if path[: len(row.field.path)] == row.field.path)
+        above = [row for row in self._rows if path[: len(row.field.path)] == row.field.path]
         below = (row for row in self._rows if path and row.field.path[: len(path)] == path)
-        return next(above, None) or next(below, None)
+        return max(above, key=lambda row: len(row.field.path), default=None) or next(below, None)
 
     def _say_wrong(self, text: SafeText) -> None:
         self._wrong.display = bool(text)

@@ -13,7 +13,7 @@ from textual.widgets import Button
 
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.host import FRAME_STYLES, STYLES
-from mcp_tui.tui.widgets.form import Form
+from mcp_tui.tui.widgets.form import FieldRow, Form
 from tests.tui.painted import screen_text
 from tests.waiting import HANG
 
@@ -107,7 +107,7 @@ async def test_what_is_typed_in_a_hurry_lands_in_order():
     async with showing(EVERY) as (app, pilot):
         await rush(app, pilot, *"hi", "tab", "backspace", "7", "tab", "space", "tab", "tab")
         await rush(app, pilot, "tab", "a", "enter", "b", "tab", "space", "down", "down", "space", "tab")
-        await rush(app, pilot, *"n", "tab", "space", "tab", *"1.5")
+        await rush(app, pilot, *"n", "tab", "enter", "space", "tab", "enter", *"1.5")
         assert app.form.arguments() == {
             "text": "hi",
             "count": 7,
@@ -162,14 +162,14 @@ async def test_errors_stand_beside_their_fields_and_go_as_soon_as_they_are_mende
         assert not app.submit()
         await pilot.pause()
         assert app.text.count("required") == 2, "of the field, and below it"
-        await pilot.press(*"10", "tab", *"ab")
+        await pilot.press(*"10", "tab", "enter", *"ab")
         app.form.submit()
         await pilot.pause()
         lines = [line.rstrip() for line in app.text.splitlines()]
         assert "10 is greater than the maximum of 9" in lines[lines.index("n    10") + 1]
         assert '"ab" is shorter than 3 characters' in lines[lines.index("  p  ab") + 1]
         assert not app.submitted
-        await pilot.press("1", "tab", "c")  # it takes the place of the number, which is selected
+        await pilot.press("1", "tab", "tab", "c")  # it takes the place of the number, which is selected
         await pilot.pause()
         assert "greater" not in app.text
         assert "shorter" not in app.text
@@ -400,4 +400,67 @@ async def test_all_that_is_wrong_is_told_by_place_and_the_first_field_has_the_fo
         await pilot.pause()
         assert app.form.row is not None
         assert app.form.row.field.name == "n"
-        assert "items[1].price is required; items[2].price: " in app.text
+        lines = [line.rstrip() for line in app.text.splitlines()]
+        assert lines[lines.index("  items 2  ^o removes it") + 2].strip() == "required"
+        assert "is not of type" in lines[lines.index("  items 3  ^o removes it") + 2]
+
+
+ORDER: Json = schema(
+    {
+        "to": {
+            "anyOf": [schema({"street": {"type": "string"}}, "street"), {"type": "null"}],
+            "default": None,
+        },
+        "by": schema({"name": {"type": "string", "default": "me"}}),
+        "items": {
+            "type": "array",
+            "items": schema({"sku": {"type": "string"}, "size": schema({"cm": {"type": "integer"}})}, "sku"),
+        },
+    },
+    "by",
+)
+
+
+async def test_objects_and_items_are_added_and_removed_by_keys_and_what_is_seen_is_sent():
+    async with showing(ORDER) as (app, pilot):
+        sent = app.form.arguments
+        assert sent() == {"by": {"name": "me"}}
+        await rush(app, pilot, "enter", *"main")  # adds the first object; the focus goes to its first field
+        assert sent() == {"to": {"street": "main"}, "by": {"name": "me"}}
+        await rush(app, pilot, "tab", "tab", "enter", *"a", "tab", "enter", "7")
+        await rush(app, pilot, *["shift+tab"] * 4, "enter", *"b")
+        items: list[Json] = [{"sku": "a", "size": {"cm": 7}}, {"sku": "b"}]
+        assert sent() == {"to": {"street": "main"}, "by": {"name": "me"}, "items": items}
+        await rush(app, pilot, "ctrl+t", "ctrl+t")
+        assert sent()["items"] == items, "also after the raw JSON"
+        assert "2 items" in app.text
+        row = next(row for row in app.query(FieldRow) if row.field.path == ("items", "0"))
+        app.screen.set_focus(row.control)
+        await rush(app, pilot, "ctrl+o")
+        assert sent()["items"] == [{"sku": "b"}]
+        await rush(app, pilot, "ctrl+o")
+        assert "items" not in sent()
+        await rush(app, pilot, "ctrl+o")
+        assert sent()["items"] == []
+        assert "empty list" in app.text
+        await rush(app, pilot, *["shift+tab"] * 3, "ctrl+o")
+        assert sent() == {"by": {"name": "me"}, "items": []}
+        await rush(app, pilot, "ctrl+n")
+        assert sent() == {"to": None, "by": {"name": "me"}, "items": []}
+        assert app.submit()
+
+
+async def test_earlier_arguments_fill_objects_and_items_again():
+    values: dict[str, Json] = {"by": {}, "items": [{"sku": "a", "size": {}}, {"sku": "b"}]}
+    async with showing(ORDER, values) as (app, pilot):
+        assert app.form.arguments() == values
+        lines = [" ".join(line.split()) for line in app.text.splitlines()]
+        assert lines[:2] == ["to not set · enter adds it · object", "by"]
+        assert "size ^o removes it" in lines
+        assert "size not set · enter adds it · object" in lines
+        app.form.fill({"by": {"name": "x"}, "items": [{"sku": "a", "more": 1}], "to": {"street": "s"}})
+        await pilot.pause()
+        assert app.form.arguments()["items"] == [{"sku": "a", "more": 1}], (
+            "typed as JSON: a member has no field"
+        )
+        assert not app.form.as_json
