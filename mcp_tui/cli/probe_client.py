@@ -61,7 +61,7 @@ def _judge(given: Words, made: Reports) -> int:
         raise Failure(f"Unknown experiment {unknown!r} (--each). Choose from: {', '.join(names)}.")
     if options.by_hand and chosen == [REPEAT]:
         raise Failure(
-            f"{REPEAT} is not for --by-hand: a model may call a tool again by itself. Give a command."
+            f"{REPEAT} is not for --by-hand: a model may call a tool again on its own. Give a command."
         )
     try:
         pattern = None if options.gave_up is None else re.compile(options.gave_up)

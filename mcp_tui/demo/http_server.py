@@ -146,6 +146,11 @@ class HttpResponse(Channel):
         self._connection.respond(status, frames.encode(frame), JSON_MEDIA_TYPE, self._headers)
         return True
 
+    def begin(self) -> None:
+        """Begins the stream, if no frame has begun it."""
+        if self._streams and not (self._ended or self.disconnected.is_set() or self._connection.is_streaming):
+            self._connection.start_stream()
+
     def lose(self, status: int = 0) -> None:
         """Loses the response: that of a gateway comes in its place, or with 0 the connection is reset."""
         self._ended = True

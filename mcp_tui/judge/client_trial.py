@@ -112,7 +112,9 @@ class WithheldCall:
     def cut(self) -> None:
         """Ends the event stream of the call, without an answer."""
         channel = self.call.channel
-        # In 2026-07-28 the request is over with its stream, so its id may be used again.
+        if isinstance(channel, Overheard) and isinstance(channel.channel, HttpResponse):
+            channel.channel.begin()
+        # In 2026-07-28 the request is over with its stream.
         if isinstance(channel, Overheard) and self.call.caller.modern:
             channel.connection.stream_ended(self.call.id)
         self.over.set()

@@ -262,7 +262,7 @@ async function once() {
     if (!again.includes(fault)) break;
     if (FAULT === 'asks again') (console.log('gave up'), await sleep(600)); // its caller does, when it was told
     if (!['reset', 'session'].includes(fault)) continue;
-    if (FAULT === 'same id') ids = 1;
+    if (FAULT === 'same id') ((ids = 1), (givenUp.length = 0));
     transport = URL ? web() : pipe();
     await connect();
   }

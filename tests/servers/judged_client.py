@@ -417,7 +417,7 @@ class Client:
                 time.sleep(0.6)
             if fault in ("reset", "session"):
                 if FAULT == "same id":
-                    self.ids = itertools.count(1)
+                    self.ids, self.given_up = itertools.count(1), []
                 self.start_again()
         print("gave up", flush=True)
         if fault == "limit":
