@@ -107,11 +107,11 @@ def _keys(*, as_json: bool) -> int:
     # The table of keys is long, and plain `config` does not print it.
     from mcp_tui.view.keys import FIRST_KEYS, SCOPES, all_shown
 
-    told = [
+    keys = [
         {"id": key.id, "where": scope.title, "keys": key.keys, "does": key.help}
         for scope in SCOPES.values()
         for key in scope.keys
         if key.action != "read_only"
     ]
     rows = [(clean(key.id), all_shown(key.names), clean(key.help)) for key in FIRST_KEYS.values()]
-    return show(told, table(rows), as_json=as_json)
+    return show(keys, table(rows), as_json=as_json)

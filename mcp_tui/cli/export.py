@@ -333,8 +333,8 @@ def _markdown_cancellations(recording: Recording, rows: list[Request]) -> Iterat
         shown = cancellation(row, origin=recording.wall(0.0), until=recording.ended_at)
         if shown is not None:
             texts = (shown.id, row.label, shown.reason, shown.aftermath)
-            id_, name, reason, came = map(_code_cell, texts)
-            cells.append((id_, name, shown.cause, reason, shown.signal, came))
+            id_, name, reason, outcome = map(_code_cell, texts)
+            cells.append((id_, name, shown.cause, reason, shown.signal, outcome))
     head = ("id", "request", "cause", "reason", "signal", "what came")
     yield from _table("Cancellations", recording, head, cells)
     requests = RecordedRequests.whole(recording)
@@ -355,10 +355,10 @@ def _markdown_requests(recording: Recording) -> Iterator[str]:
         if row.internal:
             continue
         shown = cancellation(row, origin=recording.wall(0.0), until=recording.ended_at)
-        came = [row.error or row.summary] if shown is None else [shown.signal, shown.aftermath]
-        came = filter(None, [*came, "" if row.repeat is None else repeat_words(row.repeat)])
+        outcome = [row.error or row.summary] if shown is None else [shown.signal, shown.aftermath]
+        outcome = filter(None, [*outcome, "" if row.repeat is None else repeat_words(row.repeat)])
         ran = f"{row.elapsed(recording.ended_at):.3f} s" if row.sent_at is not None and not row.open else ""
-        id_, name, said = map(_code_cell, (str(row.id), row.label, "; ".join(came)))
+        id_, name, said = map(_code_cell, (str(row.id), row.label, "; ".join(outcome)))
         cells.append((id_, name, badge(row, recording.ended_at).word, ran, said))
     return _table("Requests", recording, ("id", "request", "state", "after", "what came"), cells)
 

@@ -186,8 +186,8 @@ def _cells(entry: Logged) -> tuple[SafeText, ...]:
     from mcp_tui.view.cancellations import logged
 
     shown = logged(entry)
-    came = join((shown.signal, shown.aftermath), "; ")
-    return clean(clock.local_stamp(entry.wall)), shown.id, shown.request, shown.cause, came, shown.reason
+    outcome = join((shown.signal, shown.aftermath), "; ")
+    return clean(clock.local_stamp(entry.wall)), shown.id, shown.request, shown.cause, outcome, shown.reason
 
 
 def as_json(entry: Logged) -> dict[str, Any]:
@@ -291,13 +291,13 @@ def _timed(took: Sequence[float | None]) -> dict[str, Any]:
 
 def _outcomes(cancels: Iterable[LoggedCancellation]) -> dict[Outcome, tuple[int, float | None]]:
     """Returns the count of each outcome, and its greatest delay in seconds."""
-    came, lags = Counter[Outcome](), dict[Outcome, float]()
+    counted, lags = Counter[Outcome](), dict[Outcome, float]()
     for each in cancels:
-        came.update(each.outcomes)  # a cancel may have several
+        counted.update(each.outcomes)  # a cancel may have several
         for outcome, lag in zip(each.outcomes, each.lags, strict=True):
             if lag is not None:
                 lags[outcome] = max(lag, lags.get(outcome, lag))
-    ordered = sorted(came.items(), key=lambda each: (-each[1], _ORDER.index(each[0])))
+    ordered = sorted(counted.items(), key=lambda each: (-each[1], _ORDER.index(each[0])))
     return {outcome: (count, lags.get(outcome)) for outcome, count in ordered}
 
 

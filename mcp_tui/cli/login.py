@@ -75,7 +75,7 @@ def _server(given: Words) -> HttpTarget:
 
 
 async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int:
-    options, chosen = given.options, in_force(told=False).auth
+    options, chosen = given.options, in_force(warns=False).auth
     if options.redirect_uri is not None and not is_local(options.redirect_uri):
         raise Failure(f"--redirect-uri must be {LOCAL}, not {options.redirect_uri!r}.")
     authorization = Authorization(

@@ -235,7 +235,7 @@ def preferences() -> Preferences:
     # This loads the reader of settings, after it is clear that there is a terminal.
     from mcp_tui.tui.preferences import Look, Preferences
 
-    found, chosen = loaded(), replace(in_force(told=False), ascii=plain())
+    found, chosen = loaded(), replace(in_force(warns=False), ascii=plain())
     look = Look.read(state_folder() / "look.json")
     look.themed = "theme" in found.origins
     if look.theme and not look.themed:
@@ -277,7 +277,7 @@ def need_terminal(who: str, instead: str) -> None:
 
 def plain() -> bool:
     """Whether to use only ASCII, by the settings or the terminal."""
-    wished = in_force(told=False).ascii
+    wished = in_force(warns=False).ascii
     if wished != "auto":
         return wished
     encoding = (getattr(sys.__stderr__, "encoding", "") or "").lower().replace("-", "")

@@ -99,5 +99,5 @@ def _listed() -> list[str]:
         "",
         "Experiments (MCP_EXPERIMENT), and what the client does:",
     ]
-    told = {each.name: each.does for each in CLIENT_EXPERIMENTS}
-    return [*lines, *(safe("  {:<16}{}", name, does) for name, does in told.items())]
+    purposes = {each.name: each.does for each in CLIENT_EXPERIMENTS}
+    return [*lines, *(safe("  {:<16}{}", name, does) for name, does in purposes.items())]

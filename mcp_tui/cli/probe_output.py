@@ -58,15 +58,15 @@ class ProgressPrinter:
 
     def __init__(self, command: Headless) -> None:
         self._command = command
-        self._told = set[str]()
+        self._reported = set[str]()
 
     def __call__(self, news: str | Finding) -> None:
         at = f"{time.monotonic() - self._command.began:5.1f} s"
         if isinstance(news, Finding):
             if news.verdict in _SKIPPED:
-                if news.sentence in self._told:
+                if news.sentence in self._reported:
                     return  # the report lists all rules that share a reason
-                self._told.add(news.sentence)
+                self._reported.add(news.sentence)
             news = finding_line(news)
         self._command.printer.say(f"{at}  {news}", dim=True)
 
@@ -122,7 +122,7 @@ def cases(report: Report, *, strict: bool) -> list[ReportCase]:
         broken = is_broken(clause, finding, strict=strict)
         kind = "failure" if broken else "skipped" if finding.verdict in _SKIPPED else ""
         level = f"{clause.level.value}: {clause.text(rule.of(revision).name)}"
-        told = [level, *(view.evidence_line(each) for each in finding.evidence)]
+        lines = [level, *(view.evidence_line(each) for each in finding.evidence)]
         warns = finding.verdict in BAD and not broken
         return ReportCase(
             f"{rule.id} {rule.title}",
@@ -130,7 +130,7 @@ def cases(report: Report, *, strict: bool) -> list[ReportCase]:
             kind,
             finding.verdict.value,
             finding.sentence,
-            told,
+            lines,
             [ReportFinding(finding.sentence, "warning")] if warns else [],
             report.seconds_of(rule),
         )

@@ -104,9 +104,9 @@ def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]
 
 def request_row(session: Running, row: InFlight) -> dict[str, Any]:
     """Returns a request in flight as JSON."""
-    told = session.summary
-    of = {name: getattr(told, name) for name in SHOWN_OF_SESSION}
-    of["client_folder"] = told.client_folder or None
+    summary = session.summary
+    of = {name: getattr(summary, name) for name in SHOWN_OF_SESSION}
+    of["client_folder"] = summary.client_folder or None
     return {"session": session.name, **of, **row._asdict(), "message": row.message or None}
 
 
@@ -162,12 +162,12 @@ def _cells(session: Running, row: InFlight) -> tuple[SafeText, ...]:
         total = "" if row.total is None else f"/{number(row.total)}"
         progress = f"{number(row.progress)}{total} {row.message}".rstrip()
     limits = [each for each in (row.timeout, row.max_timeout) if each is not None]
-    told = session.summary
+    summary = session.summary
     return (
-        brief(f"{session.name}/{spelled(row, told)}", 100),
+        brief(f"{session.name}/{spelled(row, summary)}", 100),
         brief(session.client_name, 30),
-        brief(told.where, 40),
-        brief(told.server, 20),
+        brief(summary.where, 40),
+        brief(summary.server, 20),
         brief(f"{row.method} {row.name}".rstrip(), 40),
         brief(
             row.state.replace("_", " ") + ("" if row.repeat_of is None else f", repeats {row.repeat_of}"), 60
@@ -184,10 +184,10 @@ NUMBER: Final = "number:"
 TEXT: Final = "text:"
 
 
-def spelled(row: InFlight, told: Summary) -> str:
+def spelled(row: InFlight, summary: Summary) -> str:
     """Returns the id of a request as ``cancel`` accepts it: with its type if another request has the same text."""
     text = str(row.id)
-    alike = any(str(each.id) == text for each in told.requests if type(each.id) is not type(row.id))
+    alike = any(str(each.id) == text for each in summary.requests if type(each.id) is not type(row.id))
     if isinstance(row.id, int):
         return f"{NUMBER}{text}" if alike else text
     return f"{TEXT}{text}" if alike or text.startswith((NUMBER, TEXT, '"')) else text
@@ -248,17 +248,19 @@ def _allow(named: str, _: str) -> str:
     start, _, id_ = named.partition("/")
     wanted, exact = request_id(id_)
     name, path = socket_of(start)
-    came = allow(name, path, wanted, exact=exact)
-    if isinstance(came, CancelAnswer) and came.allowed:
+    answer = allow(name, path, wanted, exact=exact)
+    if isinstance(answer, CancelAnswer) and answer.allowed:
         request = f"{name}/{brief(id_, 200)}"
         return f"The next call equal to {request} is sent to the server. Have the client send it again."
-    if isinstance(came, CancelAnswer):
+    if isinstance(answer, CancelAnswer):
         why = (
-            f"Session {name} has no request {id_!r}" if came.unknown else came.refused or "it was not refused"
+            f"Session {name} has no request {id_!r}"
+            if answer.unknown
+            else answer.refused or "it was not refused"
         )
         raise Failure(f"Not allowed: {why}.")
-    why = f"{name} has ended." if came is None else f"{name} {came.why}"
-    raise Failure(f"Session {why}", Exit.USAGE if came is None else Exit.TIMED_OUT)
+    why = f"{name} has ended." if answer is None else f"{name} {answer.why}"
+    raise Failure(f"Session {why}", Exit.USAGE if answer is None else Exit.TIMED_OUT)
 
 
 def cancel_request(named: str, reason: str) -> str:
@@ -270,31 +272,31 @@ def cancel_request(named: str, reason: str) -> str:
     start, _, id_ = named.partition("/")
     wanted, exact = request_id(id_)
     name, path = socket_of(start)
-    came = cancel(name, path, wanted, reason, exact=exact)
+    answer = cancel(name, path, wanted, reason, exact=exact)
     request = f"{name}/{brief(id_, 200)}"  # a script may have got it from a client
-    if came is None:
+    if answer is None:
         raise Failure(f"Session {name} has ended. mcp-tui ps lists what is in flight.")
-    if isinstance(came, Unknown):
-        silent = came.problem is Problem.SILENT
+    if isinstance(answer, Unknown):
+        silent = answer.problem is Problem.SILENT
         then = (
             "The cancel may still leave, or have left." if silent else "Whether the cancel left is not known."
         )
-        raise Failure(f"Session {name} {came.why} {then}", Exit.TIMED_OUT)
-    if came.unknown:
+        raise Failure(f"Session {name} {answer.why} {then}", Exit.TIMED_OUT)
+    if answer.unknown:
         raise Failure(f"Session {name} has no request {id_!r}. mcp-tui ps lists what is in flight.")
-    if came.refused:
-        raise Failure(f"Not cancelled: {came.refused}.")
+    if answer.refused:
+        raise Failure(f"Not cancelled: {answer.refused}.")
     already = f"Request {request} is being cancelled already"
-    if came.over == CANCELLING or (came.already and came.signal):
+    if answer.over == CANCELLING or (answer.already and answer.signal):
         raise Failure(f"{already}.", Exit.CANCELLED)
-    if came.over:
-        raise Failure(f"Request {request} was over already: {came.over.replace('_', ' ')}.", Exit.CANCELLED)
-    if came.unsent:
-        said = already if came.already else f"Cancelled {request}"
+    if answer.over:
+        raise Failure(f"Request {request} was over already: {answer.over.replace('_', ' ')}.", Exit.CANCELLED)
+    if answer.unsent:
+        said = already if answer.already else f"Cancelled {request}"
         then = (
-            "It may still leave." if came.unsent.startswith(NOT_YET) else "The server may still work on it."
+            "It may still leave." if answer.unsent.startswith(NOT_YET) else "The server may still work on it."
         )
-        raise Failure(f"{said}, but the cancel was {came.unsent}. {then}", Exit.TIMED_OUT)
+        raise Failure(f"{said}, but the cancel was {answer.unsent}. {then}", Exit.TIMED_OUT)
     return f"Cancelled {request}."
 
 
@@ -362,8 +364,14 @@ def only() -> Running:
     running, unknown = sessions()
     lines: list[str] = []
     for each in running:
-        told = each.summary
-        about = (each.name, each.client_name, told.where, told.server, f"{len(told.requests)} in flight")
+        summary = each.summary
+        about = (
+            each.name,
+            each.client_name,
+            summary.where,
+            summary.server,
+            f"{len(summary.requests)} in flight",
+        )
         lines.append("  ".join(filter(None, about)))
     lines += [f"{each.name}  {each.why}" for each in unknown]
     if len(lines) > 1:

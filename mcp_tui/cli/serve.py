@@ -180,17 +180,17 @@ def _running(own: frozenset[TypedId], *, client: str, limit: int) -> Served:
     above = ancestors()
     rows: list[tuple[float, Object]] = []
     for session in found:
-        told = session.summary
-        here = told.pid in above or told.client_pid in above
+        summary = session.summary
+        here = summary.pid in above or summary.client_pid in above
         if client.casefold() not in session.client_name.casefold():
             continue
-        for row in told.requests:
+        for row in summary.requests:
             # At the client of another server, the same id may be another request.
             ours = row.name in _NAMES if row.method == "tools/call" else row.elapsed < ANSWERED_SECONDS
             if here and ours and (type(row.id), row.id) in own:
                 continue
-            named = f"{session.name}/{spelled(row, told)}"
-            recording = Path(told.recording).stem or None
+            named = f"{session.name}/{spelled(row, summary)}"
+            recording = Path(summary.recording).stem or None
             rows.append(
                 (row.elapsed, {"request": named, "recording": recording, **request_row(session, row)})
             )
@@ -246,11 +246,11 @@ def _explain(_own: frozenset[TypedId], *, request: str) -> Served:
         # A request in flight continues after the last record.
         now = max(recording.ended_at, clock.wall() - recording.wall(0.0)) if row.open else recording.ended_at
         lines = [brief(line.text, 1000) for line in (*facts(row, now), *history(row))]
-        told = MatchedRow(start, str(recording.path), row, now, recording.wall(row.called_at), 0).fields()
+        fields = MatchedRow(start, str(recording.path), row, now, recording.wall(row.called_at), 0).fields()
     finally:
         recording.close()
     head = f"{_quote(row.label)}: {badge(row, now).word}. {UNTRUSTED} All below is quoted."
-    return Served("\n".join((head, "«", *(line.replace("»", "›") for line in lines), "»")), _plain(told))
+    return Served("\n".join((head, "«", *(line.replace("»", "›") for line in lines), "»")), _plain(fields))
 
 
 def _history(_own: frozenset[TypedId], *, filter: str, session: str, limit: int) -> Served:
@@ -272,8 +272,8 @@ def _history(_own: frozenset[TypedId], *, filter: str, session: str, limit: int)
         f"{row['time'] or 'unknown time'} {row['session']}/{row['id']}: {_called(row)}, {row['shown']}"
         for row in rows
     ]
-    told = {"requests": [_plain(row) for row in rows], "sessions": read, "problems": problems}
-    return Served("\n".join((head, *lines, *problems)), told)
+    answer = {"requests": [_plain(row) for row in rows], "sessions": read, "problems": problems}
+    return Served("\n".join((head, *lines, *problems)), answer)
 
 
 def _newest() -> list[Journal]:

@@ -291,7 +291,7 @@ async def _run(given: Words, made: Callable[[], Requester], body: Body, began: f
 
 def is_reachable(given: Words) -> bool:
     """Whether other processes of this user may see the session and act on it."""
-    return in_force(told=False).reachable and not given.options.no_journal
+    return in_force(warns=False).reachable and not given.options.no_journal
 
 
 def failure(error: TransportError, where: Target) -> Failure:
@@ -370,7 +370,7 @@ def tokens_for(where: Target, store: Store | None = None) -> Authorization | Non
 
     if parse(where.url).authorization is not None:
         return None
-    chosen = in_force(told=False).auth
+    chosen = in_force(warns=False).auth
     made = Authorization(
         where.url,
         store=CredentialStore(storage=chosen.storage),
@@ -403,7 +403,7 @@ def open_store(given: Words, where: Target, *, beside: str = "", purpose: str = 
         RecordingError: the recording's file cannot be written.
     """
     options = given.options
-    journal = in_force(told=False).journal
+    journal = in_force(warns=False).journal
     record = options.record
     if options.keep_secrets and not record:
         raise Failure("--keep-secrets is about a recording. Add --record FILE.")

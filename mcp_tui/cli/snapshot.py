@@ -52,11 +52,11 @@ async def _snapshot(session: HeadlessSession) -> int:
         return Exit.COMPLETED
     reports.write("output", options.output, f"{text}\n".encode())
     counts = {kind: len(entries) for kind, entries in made.items()}
-    told = (f"{count:,} {kind if count != 1 else kind.removesuffix('s')}" for kind, count in counts.items())
+    totals = (f"{count:,} {kind if count != 1 else kind.removesuffix('s')}" for kind, count in counts.items())
     if session.printer.json:
         session.printer.value({"lock": options.output, **counts})
     else:
-        session.printer.say(f"{options.output}: {', '.join(told)}")
+        session.printer.say(f"{options.output}: {', '.join(totals)}")
     return Exit.COMPLETED
 
 

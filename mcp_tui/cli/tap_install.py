@@ -78,7 +78,7 @@ def run(given: Words) -> int:
         out("Nothing changed.")
         return Exit.COMPLETED
     for each in changes if does == "install" else ():
-        limits = in_force(told=False).tap.limits_of(each.server.name, "", chosen.timeout, chosen.max_timeout)
+        limits = in_force(warns=False).tap.limits_of(each.server.name, "", chosen.timeout, chosen.max_timeout)
         if said := _unreachable(each.server, limits):
             warn(f"{_named(each.server)}: {said}.")
     last = {each.edit.file.resolve(): each.edit for each in changes if each.edit is not None}
@@ -265,7 +265,7 @@ def _status(given: Words) -> int:
     clients = _clients(given.options.client)
     servers = [each for each in found.servers if each.source in clients or each.source is PLAIN_FILE]
     sessions = _sessions() if any(each.tapped for each in servers) else {}
-    told = [_fields(each, sessions) for each in servers]
+    all_fields = [_fields(each, sessions) for each in servers]
     rows = [
         (
             each.name,
@@ -274,10 +274,10 @@ def _status(given: Words) -> int:
             each.around.short(each.place),
             _in_words(fields) if each.tapped else each.summary or each.problem,
         )
-        for each, fields in zip(servers, told, strict=True)
+        for each, fields in zip(servers, all_fields, strict=True)
     ]
-    show(told, table([[clean(cell) for cell in row] for row in rows]), as_json=given.options.json)
-    for each, fields in zip(servers, told, strict=True):
+    show(all_fields, table([[clean(cell) for cell in row] for row in rows]), as_json=given.options.json)
+    for each, fields in zip(servers, all_fields, strict=True):
         if fields["problem"]:
             warn(f"{_named(each)} {_broken(each, fields['problem'])}")
         if fields["unreachable"]:
@@ -326,7 +326,7 @@ def _fields(server: Definition, sessions: dict[str, index.RecordedSession]) -> d
     }
 
 
-def _given(server: Definition) -> tuple[str, tuple[float | None, ...]]:
+def _tap_options(server: Definition) -> tuple[str, tuple[float | None, ...]]:
     """Returns the name, timeout, and max timeout on the command line of a tap."""
     words = ["".join(part for part in each if isinstance(part, str)) for each in server.tap]
     given = split(words[words.index("tap") + 1 :])[1] or {}
@@ -338,13 +338,13 @@ def _given(server: Definition) -> tuple[str, tuple[float | None, ...]]:
 
 def _limits(server: Definition, tool: str = "") -> Limits:
     """Returns the limits of a server's tap, from its command line or the settings."""
-    name, limits = _given(server)
-    return in_force(told=False).tap.limits_of(name, tool, *limits)
+    name, limits = _tap_options(server)
+    return in_force(warns=False).tap.limits_of(name, tool, *limits)
 
 
 def _tools(server: Definition) -> dict[str, dict[str, float | None]]:
     """Returns the limits of single tools in the settings; those of the command line override them."""
-    of_server = in_force(told=False).tap.servers.get(_given(server)[0])
+    of_server = in_force(warns=False).tap.servers.get(_tap_options(server)[0])
     made = {tool: _limits(server, tool) for tool in (of_server.tools if of_server else ())}
     return {tool: {"timeout": each.timeout, "max_timeout": each.max_timeout} for tool, each in made.items()}
 
@@ -361,9 +361,9 @@ def _unreachable(server: Definition, limits: Limits) -> str | None:
     }
     if not longer:
         return None
-    told = " and ".join(f"{name} of {units.limit(value)}" for name, value in longer.items())
+    limits_text = " and ".join(f"{name} of {units.limit(value)}" for name, value in longer.items())
     return (
-        f"{server.source.title} ends a call after {units.limit(own)}: the tap's {told} "
+        f"{server.source.title} ends a call after {units.limit(own)}: the tap's {limits_text} "
         f"{'are' if len(longer) > 1 else 'is'} not reached, unless progress extends the call in the client"
     )
 

@@ -35,8 +35,8 @@ def loaded() -> Loaded:
     return load()
 
 
-def in_force(*, told: bool = True) -> Settings:
-    """Returns the settings. Warns about unknown ones, unless ``told`` is false.
+def in_force(*, warns: bool = True) -> Settings:
+    """Returns the settings. Warns about unknown ones, unless ``warns`` is false.
 
     Raises:
         Failure: a value is invalid.
@@ -45,7 +45,7 @@ def in_force(*, told: bool = True) -> Settings:
     for wrong in found.wrong:
         more = f" (and {len(found.wrong) - 1} more; see mcp-tui config)" if len(found.wrong) > 1 else ""
         raise Failure(f"{wrong}{more}")
-    for problem in found.problems if told else ():
+    for problem in found.problems if warns else ():
         warn(problem)
     return found.settings
 
@@ -70,7 +70,7 @@ def settings(given: Words, *, grace: float | None = None, server: str | None = N
         Failure: an unknown protocol version, a message cap of 0, or an invalid setting.
     """
     options = given.options
-    chosen = in_force(told=server is None)
+    chosen = in_force(warns=server is None)
     if options.protocol != "auto" and options.protocol not in REVISIONS:
         raise Failure(f"Unknown protocol version {options.protocol!r}. Choose from: {', '.join(REVISIONS)}.")
     if options.max_message is not None and options.max_message <= 0:
@@ -105,7 +105,7 @@ def limits(given: Words, tool: str = "", *, server: str | None = None, ask: floa
     """
     options = given.options
     name = server if server is not None else options.server or ("demo" if options.demo else "")
-    timeout, longest, policy = in_force(told=False).limits_of(name, tool)
+    timeout, longest, policy = in_force(warns=False).limits_of(name, tool)
     return Limits(
         timeout=_first(options.timeout, timeout) or None,
         max_timeout=_first(options.max_timeout, longest) or None,

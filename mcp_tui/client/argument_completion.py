@@ -27,7 +27,7 @@ SUPERSEDED: Final = "superseded by a newer keystroke"
 _NO_METHOD: Final = -32601
 
 
-Told = Callable[[str, Sequence[str]], None]
+ShowCompletions = Callable[[str, Sequence[str]], None]
 """Receives the name of an argument and its completions, as the server wrote them: hostile text."""
 
 
@@ -37,13 +37,13 @@ class Completer:
     Args:
         client: the client that sends the requests.
         reference: ``{"type": "ref/prompt", "name": …}`` or ``{"type": "ref/resource", "uri": …}``.
-        told: is called with each completion that is still wanted when it arrives.
+        show: is called with each completion that is still wanted when it arrives.
     """
 
-    def __init__(self, client: Caller, reference: dict[str, Json], told: Told) -> None:
+    def __init__(self, client: Caller, reference: dict[str, Json], show: ShowCompletions) -> None:
         self._client = client
         self._reference = reference
-        self._told = told
+        self._show = show
         self._asked = 0
         self._id: ev.RequestId | None = None
         self._refused = False
@@ -86,4 +86,4 @@ class Completer:
             return
         values = texts_in(as_object(as_object(frame.result).get("completion")).get("values"))
         if values:
-            self._told(name, list(dict.fromkeys(values))[:OFFERED_VALUES])
+            self._show(name, list(dict.fromkeys(values))[:OFFERED_VALUES])

@@ -145,14 +145,14 @@ def offers(client: Requester, what: str) -> bool:
 def difference(before: list[dict[str, Json]], after: list[dict[str, Json]]) -> str:
     """Returns the differences between two lists in words; empty if there are none. Names are the server's, and hostile."""
     old, new = {_name(each): each for each in before}, {_name(each): each for each in after}
-    told = {
+    changes = {
         "added": [name for name in new if name not in old],
         "removed": [name for name in old if name not in new],
         "changed": [name for name in new if name in old and old[name] != new[name]],
     }
     return ", ".join(
         f"{word} {', '.join(names[:10])}{f' and {len(names) - 10} more' if len(names) > 10 else ''}"
-        for word, names in told.items()
+        for word, names in changes.items()
         if names
     )
 

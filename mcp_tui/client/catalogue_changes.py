@@ -468,16 +468,18 @@ class SchemaComparison:
         more: list[Placed] = []
         cut = [0, 0]
         for at, was in before:
-            taking = self._first(at, news, partial(self._takes, was))
+            taking = self._first(at, news, partial(self._accepts_all, was))
             if taking is None:
                 cut[0] += 1
             elif not taking:
                 removed.append((at, was))
-            elif taking[0][0] in left and self._gives(was, taking[0][1]):  # only a text may have changed
+            elif taking[0][0] in left and self._accepts_no_more(
+                was, taking[0][1]
+            ):  # only a text may have changed
                 place, now = taking[0]
                 yield from self._alone(was, now, (*path, place))
         for at, now in after:
-            giving = self._first(at, olds, lambda was, now=now: self._gives(was, now))
+            giving = self._first(at, olds, lambda was, now=now: self._accepts_no_more(was, now))
             if giving is None:
                 cut[1] += 1
             elif not giving:
@@ -533,11 +535,11 @@ class SchemaComparison:
             if not searches:
                 self._left = left
 
-    def _takes(self, old: Json, new: Json) -> bool:
+    def _accepts_all(self, old: Json, new: Json) -> bool:
         """Whether a schema accepts everything that an older one did."""
         return not any(effect in _REFUSES for effect, _, _ in self.compare(old, new, ()))
 
-    def _gives(self, old: Json, new: Json) -> bool:
+    def _accepts_no_more(self, old: Json, new: Json) -> bool:
         """Whether a schema accepts nothing that the older one did not."""
         return not any(
             effect in (Effect.WIDER, Effect.NEW, Effect.OTHER) for effect, _, _ in self.compare(old, new, ())

@@ -119,7 +119,7 @@ class Client:
         self._ended: Connection | None = None
         self._alarm: Alarm | None = None
         self._lag_reported = False
-        self._told_at = -math.inf
+        self._newest_at = -math.inf
         """The time of the newest event or sent message."""
         self._alarm_at = math.inf
         self.interactions = Interactions(self, respond or sharing(self.settings.roots))
@@ -398,9 +398,9 @@ class Client:
 
     def event(self, event: ev.Event) -> None:
         """Stores an event and passes it to listeners. If a cancel cannot be delivered, the wait for its request ends."""
-        if event.at < self._told_at:
-            event = replace(event, at=self._told_at)  # the times in a recording never decrease
-        self._told_at = event.at
+        if event.at < self._newest_at:
+            event = replace(event, at=self._newest_at)  # the times in a recording never decrease
+        self._newest_at = event.at
         self.store.event(event)
         notify(self._listeners, event)
         if isinstance(event, (ev.Undelivered, ev.CancelDelayed)):
@@ -413,7 +413,7 @@ class Client:
 
     def _read_at(self, at: float | None) -> float:
         """Returns the time at which input was read, or now; never earlier than the newest event, as in recordings."""
-        return self.now() if at is None else max(at, self._told_at)
+        return self.now() if at is None else max(at, self._newest_at)
 
     # -- the transport's sink (mcp_tui.transport.base.Sink) ---------------------------------------------------
 
@@ -474,7 +474,7 @@ class Client:
     def written(self, *, message: base.Outgoing) -> None:
         """Journals a sent message. That starts the clocks of a request, and the grace of a cancelled one."""
         at, id, cancels = self.now(), message.id, message.cancels
-        self._told_at = at
+        self._newest_at = at
         seq = self.store.frame("out", message.raw, at=at, method=message.method, id=id)
         if id is not None:
             self.ledger.written(id, at=at, seq=seq)

@@ -112,7 +112,7 @@ class Subscriptions:
             case ev.Completed() if event.id == self.stream:
                 self._ended("closed by the server")
             case ev.Failed() if event.id == self.stream:
-                self._deafen(f"the server refused the subscription: {event.message}")
+                self._stop(f"the server refused the subscription: {event.message}")
             case _:
                 pass
 
@@ -128,7 +128,7 @@ class Subscriptions:
             client.report(ev.Degraded(at=client.now(), detail=f"{text}. {pauses}"))
         spawn(self._again(pause), name="subscribe again")
 
-    def _deafen(self, detail: str) -> None:
+    def _stop(self, detail: str) -> None:
         """Stops the subscription, and logs that."""
         self.stream = None
         self._client.report(ev.Degraded(at=self._client.now(), detail=f"{detail}. {DEAF}"))

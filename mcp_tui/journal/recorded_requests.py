@@ -209,7 +209,7 @@ class RecordedRequests:
         return self._ended(number, over if over < self.position else NONE)
 
     def _fold_server_request(self, number: int, over: int) -> ServerRequest:
-        came = self.recording.event(self.recording.table.server_requests.came[number])
+        came = self.recording.event(self.recording.table.server_requests.arrived[number])
         if not isinstance(came, ev.ServerRequestReceived):  # its record is damaged
             came = ev.ServerRequestReceived(at=self.recording.header.mono, request_id=number, method="?")
         row = ServerRequest.of(came)

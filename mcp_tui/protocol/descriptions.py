@@ -77,11 +77,11 @@ def describe(event: ev.Event) -> Description:
 
 def as_json(event: ev.Event) -> dict[str, Any] | None:
     """Returns the event as ``--json`` prints it, without its time; ``None`` for an event that is not printed."""
-    told = DESCRIPTIONS[type(event)]
-    if not told.event:
+    description = DESCRIPTIONS[type(event)]
+    if not description.event:
         return None
-    made: dict[str, Any] = {"event": told.event}
-    for key, field, empty in told.members:
+    made: dict[str, Any] = {"event": description.event}
+    for key, field, empty in description.members:
         value = getattr(event, field)
         if empty == "!" and value is None:
             continue
@@ -90,7 +90,7 @@ def as_json(event: ev.Event) -> dict[str, Any] | None:
         elif key == "after":
             value = round(value, 6)
         made[key] = (value or None) if empty == "?" else value
-    return made | told.more(event)
+    return made | description.more(event)
 
 
 def about(event: ev.Event) -> RequestId | None:
@@ -382,14 +382,14 @@ _DESCRIPTION_TABLE: Final = (
 )
 # fmt: on
 
-DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = {told.kind: told for told in _DESCRIPTION_TABLE}
+DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = {each.kind: each for each in _DESCRIPTION_TABLE}
 """The description of each event class."""
 
-REPEATING: Final = frozenset(kind for kind, told in DESCRIPTIONS.items() if told.repeats)
+REPEATING: Final = frozenset(kind for kind, each in DESCRIPTIONS.items() if each.repeats)
 """The event classes that a server can cause endlessly."""
 
 WARNINGS: Final = (ev.Violation, ev.Pollution, ev.Duplicate, ev.Unknown, ev.Oversize)
 """The event classes that occur only if a side breaks a rule."""
 
-LOGGED: Final = frozenset(kind for kind, told in DESCRIPTIONS.items() if told.source)
+LOGGED: Final = frozenset(kind for kind, each in DESCRIPTIONS.items() if each.source)
 """The event classes that are lines of the session's log."""

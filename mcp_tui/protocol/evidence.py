@@ -124,8 +124,8 @@ def ended(row: Request) -> str:
 
 def failure(row: Request) -> str:
     """Returns the reason of a failure in the server's words with the code: ``database is down (error -32603)``."""
-    told = row.code is None or str(row.code) in row.error  # several SDKs repeat the code in the message
-    return (row.error or "the server does not say why") + ("" if told else f" (error {row.code})")
+    has_code = row.code is None or str(row.code) in row.error  # several SDKs repeat the code in the message
+    return (row.error or "the server does not say why") + ("" if has_code else f" (error {row.code})")
 
 
 def is_answered(row: Request) -> bool:
@@ -202,8 +202,8 @@ def is_warm(row: Request, now: float) -> bool:
 
 def _cools(row: Request) -> float:
     asked = row.signalled_at or row.cancel_at or row.ended_at or 0.0
-    heard = max((asked, *(each.last_at for each in row.late)))
-    return heard + max(WARM_SECONDS, quiet_after(row.longest_gap) + 1.0)
+    newest = max((asked, *(each.last_at for each in row.late)))
+    return newest + max(WARM_SECONDS, quiet_after(row.longest_gap) + 1.0)
 
 
 def quiet_after(longest_gap: float) -> float:
@@ -238,8 +238,8 @@ def is_still_progressing(row: Request, until: float) -> bool:
 
 def is_quiet(row: Request, until: float) -> bool:
     """Whether progress continued after the cancel and then stopped for an unknown reason."""
-    told = is_confirmed(row) or delivery(row) is Delivery.NONE
-    return _went_on(row) and _silence(row, until) > quiet_after(row.longest_gap) and not told
+    explained = is_confirmed(row) or delivery(row) is Delivery.NONE
+    return _went_on(row) and _silence(row, until) > quiet_after(row.longest_gap) and not explained
 
 
 def _went_on(row: Request) -> bool:
@@ -286,25 +286,25 @@ def outcomes(row: Request, until: float) -> tuple[Outcome, ...]:
     """Returns all outcomes of a row's cancel, the worst first."""
     if row.cancel_at is None:
         return (Outcome.WITHDRAWN,)
-    came: set[Outcome] = set()
+    found: set[Outcome] = set()
     answers = late_answers(row)
     if answers:
-        came |= {LATE_BY_KIND[each.kind] for each in answers}
+        found |= {LATE_BY_KIND[each.kind] for each in answers}
     elif _became_task(row) and not (is_confirmed(row) or _is_watching(row)):
-        came.add(Outcome.LATE_TASK)
+        found.add(Outcome.LATE_TASK)
     if is_confirmed(row):
-        came.add(Outcome.TASK_CANCELLED)
+        found.add(Outcome.TASK_CANCELLED)
     if is_still_progressing(row, until):
-        came.add(Outcome.STILL_PROGRESSING)
+        found.add(Outcome.STILL_PROGRESSING)
     elif is_quiet(row, until):
-        came.add(Outcome.PROGRESS_THEN_QUIET)
+        found.add(Outcome.PROGRESS_THEN_QUIET)
     if is_dropped(row):
-        came.add(Outcome.LATE_MALFORMED)
+        found.add(Outcome.LATE_MALFORMED)
     if is_disconnected(row):
-        came.add(Outcome.DISCONNECTED)
+        found.add(Outcome.DISCONNECTED)
     if row.undelivered:
-        came.add(Outcome.REFUSED if row.refused else Outcome.FAILED)
-    return tuple(each for each in Outcome if each in came) if came else (_nothing_came(row),)
+        found.add(Outcome.REFUSED if row.refused else Outcome.FAILED)
+    return tuple(each for each in Outcome if each in found) if found else (_nothing_came(row),)
 
 
 def outcome(row: Request, until: float) -> Outcome:
@@ -382,8 +382,8 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
     progress = late_progress(row)
     if progress is not None:
         # Silence may be reported only if the client listened to the end.
-        heard = not (_is_deaf(row) or is_disconnected(row) or delivery(row) is Delivery.NONE)
-        yield _progress(row, progress, until, quiet=heard and not _ended_by_answer(row))
+        listened = not (_is_deaf(row) or is_disconnected(row) or delivery(row) is Delivery.NONE)
+        yield _progress(row, progress, until, quiet=listened and not _ended_by_answer(row))
     if is_disconnected(row):
         yield disconnected_words(row)
     if not row.late and not is_disconnected(row) and not is_confirmed(row):
@@ -392,10 +392,10 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
         yield rejected_words(row.rejection.code, row.rejection.after)
     if late_answers(row):
         return  # The answer explains the end.
-    told = (
+    explained = (
         is_confirmed(row) or delivery(row) is Delivery.NONE or row.settled in (row.unwatched, row.undelivered)
     )
-    if row.settled and not told:
+    if row.settled and not explained:
         yield row.settled
     if row.unwatched and row.unwatched != row.disconnected:
         yield row.unwatched
@@ -488,8 +488,8 @@ def short_words(row: Request, until: float) -> str:
     if unsubscribed(row):
         return UNSUBSCRIBED
     answer, progress = late_answer(row), late_progress(row)
-    came = outcome(row, until)
-    match came:
+    worst_outcome = outcome(row, until)
+    match worst_outcome:
         case Outcome.STILL_PROGRESSING if progress is not None:
             return f"still progressing ×{progress.count:,}"
         case Outcome.DISCONNECTED:
@@ -505,10 +505,10 @@ def short_words(row: Request, until: float) -> str:
         case _ if progress is not None:
             return _progress(row, progress, until, quiet=False)
         case Outcome.NO_REPLY:
-            heard = _unanswered(row)
-            return heard if row.task_status else f"{heard} in {span(watched(row, until))}"
+            reply = _unanswered(row)
+            return reply if row.task_status else f"{reply} in {span(watched(row, until))}"
         case _:
-            return OUTCOME_WORDS[came]
+            return OUTCOME_WORDS[worst_outcome]
 
 
 def summary_words(row: Request, until: float) -> str:
@@ -537,8 +537,8 @@ def late_json(each: Evidence) -> dict[str, Any]:
 
 def as_json(row: Request, until: float) -> dict[str, Any]:
     """Returns the members about the cancel in the JSON of a request, null without a cancel. Times are in seconds."""
-    came = [each.value for each in outcomes(row, until)] if cancel_of(row) is not None else []
-    said: dict[str, Any] = {"outcome": came[0] if came else None, "outcomes": came}
+    values = [each.value for each in outcomes(row, until)] if cancel_of(row) is not None else []
+    said: dict[str, Any] = {"outcome": values[0] if values else None, "outcomes": values}
     said["repeat_of"] = None if row.repeat is None else row.repeat.repeat_of
     said["first_outcome"] = None if row.repeat is None else row.repeat.first_outcome
     if row.cancel_at is None:

@@ -66,14 +66,14 @@ class Inbound:
         self._owed: set[TypedId] = set()
         self._sent: dict[TypedId, None] = {}  # the newest answered ones, in the order of their answers
         self._replied: deque[TypedId] = deque(maxlen=RECENT_ANSWERS)  # those that this client answered itself
-        self._taken_back: dict[
+        self._withdrawn_at: dict[
             TypedId, float
         ] = {}  # the newest that an observed client may still answer, with the time of the withdrawal
 
     def knows(self, request_id: RequestId) -> bool:
         """Whether the server sent a request with this id; answered and withdrawn ones count."""
         key = (type(request_id), request_id)
-        return key in self.waiting or key in self._sent or key in self._taken_back
+        return key in self.waiting or key in self._sent or key in self._withdrawn_at
 
     # -- the server's requests -------------------------------------------------------------------------------
 
@@ -174,8 +174,8 @@ class Inbound:
         rule, what = "answer-unknown", "which the server did not ask"
         if key in self._sent:
             rule, what = "answer-repeated", "which was answered before"
-        elif key in self._taken_back:
-            after = at - self._taken_back[key]
+        elif key in self._withdrawn_at:
+            after = at - self._withdrawn_at[key]
             if after <= CROSSING_SECONDS:
                 return  # C-51: the answer and the withdrawal crossed
             rule, what = "answer-withdrawn", f"which the server took back {after:.3f} s before"
@@ -315,9 +315,9 @@ class Inbound:
             return False
         self._core.emit(ev.ServerRequestWithdrawn(at=at, request_id=request_id, reason=reason, seq=seq))
         if self._core.observes:
-            self._taken_back[key] = at
-            if len(self._taken_back) > RECENT_ANSWERS:
-                del self._taken_back[next(iter(self._taken_back))]
+            self._withdrawn_at[key] = at
+            if len(self._withdrawn_at) > RECENT_ANSWERS:
+                del self._withdrawn_at[next(iter(self._withdrawn_at))]
         if key not in self._owed:  # an owed answer has no open prompt
             why = f"withdrawn by the server: {reason}" if reason else "withdrawn by the server"
             self._core.do(self._core.port.prompt_over, request_id, why)

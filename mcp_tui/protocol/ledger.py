@@ -492,8 +492,10 @@ class Ledger(Core):
         """
         for row in list(map(self.row, self._watched)):
             since = at - (row.cancel_at or at)
-            told = not expected and since <= max(CONCERNED_SECONDS, self.grace)
-            self._stop_watching(row, detail if told else "", at, disconnected=told, final=expected)
+            is_evidence = not expected and since <= max(CONCERNED_SECONDS, self.grace)
+            self._stop_watching(
+                row, detail if is_evidence else "", at, disconnected=is_evidence, final=expected
+            )
         if expected:
             self._watched.clear()
             for row in [live.row for live in self.live.values() if live.row.signal is None]:

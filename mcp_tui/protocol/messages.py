@@ -415,10 +415,10 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
         if isinstance(result, dict):
             return ResponseFrame(id=identity, outline=result, size=size, defect=defect)
         defect = "a result that is not an object"
-        told = RpcError(code=None, message=defect, data=result)
+        rpc_error = RpcError(code=None, message=defect, data=result)
     elif not isinstance(error, dict):
         defect = "an error that is not an object"
-        told = RpcError(code=None, message=defect, data=error)
+        rpc_error = RpcError(code=None, message=defect, data=error)
     else:
         fields = as_object(error)
         code, text = fields.get("code"), fields.get("message")
@@ -428,8 +428,8 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
             defect = defect or "an error without an integer code and a string message"
         # type() and not isinstance(): true is an int in Python, and would become the code 1.
         code = code if type(code) is int else None
-        told = RpcError(code=code, message=as_text(text), data=fields.get("data"))
-    return ResponseFrame(id=identity, error=told, size=size, defect=defect)
+        rpc_error = RpcError(code=code, message=as_text(text), data=fields.get("data"))
+    return ResponseFrame(id=identity, error=rpc_error, size=size, defect=defect)
 
 
 # -- salvage ---------------------------------------------------------------------------------------------------

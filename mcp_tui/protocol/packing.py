@@ -135,7 +135,7 @@ class PackedRows(Sequence[Row], Generic[Row]):
         begin = len(self._blocks) * PACKED_ROWS
         places = range(begin, begin + PACKED_ROWS)
         self._blocks.append(pack([self._kept[place] for place in places]))
-        self._let_go([place for place in places if self._is_over(self._kept[place])])
+        self._drop([place for place in places if self._is_over(self._kept[place])])
         self._pack_loose()
 
     def loose(self, place: int) -> Row:
@@ -156,9 +156,9 @@ class PackedRows(Sequence[Row], Generic[Row]):
             self._blocks[number] = pack(self[number * PACKED_ROWS : (number + 1) * PACKED_ROWS])
         # The cached blocks have the rows as they were before their change.
         self._unpacked.cache_clear()
-        self._let_go(over)
+        self._drop(over)
 
-    def _let_go(self, places: list[int]) -> None:
+    def _drop(self, places: list[int]) -> None:
         # Few rows are in use elsewhere. A weak reference finds those in a tenth of the time of counting references.
         watched = {place: ref(self._kept.pop(place)) for place in places}
         self._live.update({place: row for place, each in watched.items() if (row := each()) is not None})

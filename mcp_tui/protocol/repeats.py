@@ -55,8 +55,8 @@ def identity(method: str, params: Json) -> bytes | None:
     if method != "tools/call" or "requestState" in fields or "inputResponses" in fields:
         return None
     try:
-        told = [fields.get("name"), *([_plain(fields["arguments"])] if "arguments" in fields else ())]
-        text = _ENCODED(told)
+        parts = [fields.get("name"), *([_plain(fields["arguments"])] if "arguments" in fields else ())]
+        text = _ENCODED(parts)
     except (ValueError, RecursionError, TypeError):
         return None
     # hashlib would load OpenSSL into each recorder process.

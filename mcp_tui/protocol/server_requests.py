@@ -68,14 +68,14 @@ Id = TypeVar("Id", bound=Hashable)
 class ServerRequestIndex(Generic[Id]):
     """The index of the server's requests by their numbers, in 17 or 21 bytes each. A moment is the number of an event.
 
-    ``came`` and ``over`` have the moments at which a request arrived and ended; :data:`NONE` while it waits.
+    ``arrived`` and ``over`` have the moments at which a request arrived and ended; :data:`NONE` while it waits.
     ``ended`` lists the numbers in the order in which they ended, ``others`` the moments at which all except pings
     ended. ``places`` is how many of our requests had been called before, ``kinds`` the place on the screen.
     ``children`` has the numbers of the requests that belong to a request of ours, by its place.
     """
 
     def __init__(self) -> None:
-        self.came = array("I")
+        self.arrived = array("I")
         self.over = array("I")
         self.ended = array("I")
         self.others = array("I")
@@ -88,9 +88,9 @@ class ServerRequestIndex(Generic[Id]):
         """Adds a request; ``calls`` is the current number of our requests, ``parent`` the place of the one that it
         belongs to.
         """
-        number = len(self.came)
+        number = len(self.arrived)
         self._waiting.setdefault(id, []).append(number)
-        self.came.append(moment)
+        self.arrived.append(moment)
         self.over.append(NONE)
         self.places.append(calls)
         self.kinds.append(CHILD if parent is not None else PING if ping else ALONE)
@@ -145,9 +145,9 @@ class ServerRequests(Sequence[ServerRequest]):
         table = self.table
         low, high = sorted((moment, self.moment))
         # Both arrays are sorted, so a step of a replay costs two searches and not a scan.
-        came = range(bisect_left(table.came, low), bisect_left(table.came, high))
+        arrivals = range(bisect_left(table.arrived, low), bisect_left(table.arrived, high))
         first, last = (bisect_left(table.ended, each, key=table.over.__getitem__) for each in (low, high))
-        return came, table.ended[first:last]
+        return arrivals, table.ended[first:last]
 
     @property
     def answered_pings(self) -> int:
@@ -168,7 +168,7 @@ class ServerRequests(Sequence[ServerRequest]):
         return () if numbers is None else numbers[: bisect_left(numbers, len(self))]
 
     def __len__(self) -> int:
-        return bisect_left(self.table.came, self.moment)
+        return bisect_left(self.table.arrived, self.moment)
 
     @overload
     def __getitem__(self, index: int) -> ServerRequest: ...

@@ -128,8 +128,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self._load_rest()
         else:
             self._ahead = []
-        self.set_interval(2, self._look_at_themes)
-        self.set_interval(TENDED_SECONDS, self._tend_journals)
+        self.set_interval(2, self._check_themes)
+        self.set_interval(TENDED_SECONDS, self._shorten_journals)
 
     async def on_ready(self) -> None:
         """Replaces the first screen with the workbench as soon as it was drawn."""
@@ -282,9 +282,11 @@ class WorkbenchApp(Host, inherit_bindings=False):
         if wanted not in (AUTO, *self.theme_names):
             broken.append(f"Unknown theme {wanted!r}. Choose from: {', '.join(self.theme_names)}.")
         if problems or broken:
-            told = [brief(problem, 300) for problem in (*problems, *broken)]
-            more = [f"… and {len(told) - 5} more (mcp-tui config lists them)"] if len(told) > 5 else []
-            self.notify("\n".join((*told[:5], *more)), severity="warning", markup=False)
+            sentences = [brief(problem, 300) for problem in (*problems, *broken)]
+            more = (
+                [f"… and {len(sentences) - 5} more (mcp-tui config lists them)"] if len(sentences) > 5 else []
+            )
+            self.notify("\n".join((*sentences[:5], *more)), severity="warning", markup=False)
 
     def _register_all(self) -> list[str]:
         """Registers every theme; returns a sentence for each broken file."""
@@ -313,7 +315,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         else:
             self.refresh_css(animate=False)
 
-    def _look_at_themes(self) -> None:
+    def _check_themes(self) -> None:
         """Loads the themes again if a file in the person's folder changed."""
         now = stamp(self.preferences.themes)
         if now != self._stamp:
@@ -321,7 +323,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.load_themes()
             self.refresh_css(animate=False)
 
-    def _tend_journals(self) -> None:
+    def _shorten_journals(self) -> None:
         """Shortens old journals, also those without new records."""
         for each in self.servers.all:
             each.client.store.tend()

@@ -41,9 +41,9 @@ class Collector:
             gc.freeze()
             gc.set_threshold(*gc.get_threshold()[:2], AT_LEAST)
             gc.enable()
-            app.set_interval(LOOK_SECONDS, self._look)
+            app.set_interval(LOOK_SECONDS, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = time.monotonic()
         if (
             gc.get_count()[2] >= DUE

@@ -115,13 +115,13 @@ def _seldom(name: str) -> bool:
 def _shadowed(id_: str, names: tuple[str, ...], usual: set[str]) -> str:
     """Returns why no key of an action would work in its scopes: it moves the focus, or belongs to a field or a list."""
     for scope, key in _places(id_):
-        reasons = [_taken(scope, key, name) if name not in usual else "" for name in names]
+        reasons = [_conflict(scope, key, name) if name not in usual else "" for name in names]
         if all(reasons) or (key.priority and any(map(character, names)) and scope.field):
             return next(filter(None, reasons), "")
     return ""
 
 
-def _taken(scope: Scope, key: Key, name: str) -> str:
+def _conflict(scope: Scope, key: Key, name: str) -> str:
     """Returns why a key would not work in a scope; empty if it would."""
     if name in ("tab", "shift+tab"):
         return f"{name} goes from pane to pane and from field to field"
@@ -145,16 +145,16 @@ def _places(id_: str) -> Iterator[tuple[Scope, Key]]:
                 yield scope, key
 
 
-def _around(scope: Scope) -> frozenset[str]:
+def _surrounding(scope: Scope) -> frozenset[str]:
     """Returns the names of a scope and of all scopes that may be around it."""
-    return frozenset({scope.name}).union(*(_around(SCOPES[name]) for name in scope.within))
+    return frozenset({scope.name}).union(*(_surrounding(SCOPES[name]) for name in scope.within))
 
 
 def _others(id_: str) -> Iterator[Key]:
     """Yields the keys with another meaning that work at the same time, except those with the same default key."""
     for scope, key in _places(id_):
         for around in SCOPES.values():
-            if scope.name not in _around(around) and around.name not in _around(scope):
+            if scope.name not in _surrounding(around) and around.name not in _surrounding(scope):
                 continue
             for other in around.keys:
                 apart = other.id != id_ and other.action != key.action

@@ -53,8 +53,8 @@ class Look:
     @classmethod
     def read(cls, path: Path) -> Look:
         """Reads a file; returns the defaults if it is missing, and for values that we did not write."""
-        told: object = read_own(path, 65_536)
-        said = cast("dict[str, object]", told) if isinstance(told, dict) else {}
+        stored: object = read_own(path, 65_536)
+        said = cast("dict[str, object]", stored) if isinstance(stored, dict) else {}
         placed, ran = said.get("shares"), said.get("recent")
         recent = cast("list[object]", ran if isinstance(ran, list) else [])
         return cls(

@@ -155,7 +155,7 @@ class TestTimeouts:
 
 async def _press_when_heard(driven: Driven, key: str) -> None:
     """A prompt that comes unasked is deaf at first."""
-    await driven.until(lambda: not getattr(driven.top, "deaf", False))
+    await driven.until(lambda: not getattr(driven.top, "ignores_keys", False))
     await driven.press(key)
 
 

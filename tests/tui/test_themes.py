@@ -276,10 +276,10 @@ async def test_a_theme_in_the_person_s_folder_is_loaded_again_when_it_changes(tm
         assert made.theme_variables["primary"] == "#112233"
         await driven.until(lambda: "mine" in made.theme_names)
         file.write_text(MINE.format("#445566"))
-        made._look_at_themes()  # pyright: ignore[reportPrivateUsage] - what its timer calls
+        made._check_themes()  # pyright: ignore[reportPrivateUsage] - what its timer calls
         await driven.until(lambda: made.theme_variables["primary"] == "#445566")
         file.write_text("broken")
-        made._look_at_themes()  # pyright: ignore[reportPrivateUsage]
+        made._check_themes()  # pyright: ignore[reportPrivateUsage]
         told = made._notifications  # pyright: ignore[reportPrivateUsage]
         await driven.until(lambda: any("not valid TOML" in each.message for each in told))
 

@@ -380,7 +380,7 @@ class Authorization:
             )
         except AuthorizationError as error:
             if error.unknown_client and self._client.given and not self._client.idp_issuer:
-                raise error.advising(f"Check the client {self._given_client}.") from None
+                raise error.advising(f"Check the client {self._configured_client}.") from None
             raise
         made = Credentials(
             server=self._key, issuer=issuer, resource=resource.identifier, registration=client, token=token
@@ -444,7 +444,7 @@ class Authorization:
                 self._learn(known.client_secret)
             elif known.given:
                 known = replace(known, redirect_uri=wanted[0] if len(wanted) == 1 else "")
-                check = f"check that {redirect_uri} is registered for {self._given_client}"
+                check = f"check that {redirect_uri} is registered for {self._configured_client}"
                 other = "or give the one that is with mcp-tui login --redirect-uri"
                 self._report(f"If the page of {page} refuses the client, {check}, {other}")
             else:
@@ -523,7 +523,7 @@ class Authorization:
             await self._save(replace(stored, registration=stale))
 
     @property
-    def _given_client(self) -> str:
+    def _configured_client(self) -> str:
         """The configured client, as the end of a sentence that says what to check."""
         client = self._client
         secret = " and its secret" if client.client_secret or client.private_key else ""

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from mcp_tui.client.argument_completion import Completer, Told
+from mcp_tui.client.argument_completion import Completer, ShowCompletions
 from mcp_tui.client.forms import Draft
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
@@ -99,20 +99,20 @@ class ToolList(Vertical):
             self._search = Search(self.tools, text, before)
             self._search.step(STEP_SECONDS)
             self._show(None)
-            self._go_on_later()
+            self._continue_search_later()
         else:
             self._show(self.highlighted)
 
-    def _go_on_later(self) -> None:
+    def _continue_search_later(self) -> None:
         """Continues the search between the keys that arrive."""
         if not self._search.done:
-            self.set_timer(STEP_SECONDS / 2, partial(self._go_on, self._search))
+            self.set_timer(STEP_SECONDS / 2, partial(self._continue_search, self._search))
 
-    def _go_on(self, search: Search) -> None:
+    def _continue_search(self, search: Search) -> None:
         if search is self._search and not search.done:
             if search.step(STEP_SECONDS) or perf_counter() - self._shown_at > SHOW_SECONDS:
                 self._show(self.highlighted)
-            self._go_on_later()
+            self._continue_search_later()
 
     def _show(self, chosen: Entry | None) -> None:
         self._found = self._search.found
@@ -233,7 +233,7 @@ class CallScreen(Dialog[NamedCall | None]):
         earlier: Callable[[str], list[dict[str, Json]]] | None = None,
         asked: set[str] | None = None,
         drafts: dict[str, Draft] | None = None,
-        completer: Callable[[Told], Completer] | None = None,
+        completer: Callable[[ShowCompletions], Completer] | None = None,
         preview: Callable[[dict[str, Json]], SafeText] | None = None,
     ) -> None:
         self.tool_list = ToolList(tools)

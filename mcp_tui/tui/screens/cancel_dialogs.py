@@ -177,10 +177,10 @@ class ReasonScreen(CancelPrompt):
         why = clean(self.way.why)
         if not row.open:
             now = self.now()
-            mark, came = badge(row, now), info(row, now, wide=True)
+            mark, outcome = badge(row, now), info(row, now, wide=True)
             style = _COLOURS.get(mark.style, "bold $warning")
             self.say(self._over, (mark.glyph, style), words(" "), (_ended(row), "bold"))
-            why = join((words("nothing was sent to the server"), came), " · ")
+            why = join((words("nothing was sent to the server"), outcome), " · ")
         elif self.refused:
             self.say(self._over, (why, "bold $warning"))
             disconnects = row.method in UNCANCELLABLE
@@ -270,7 +270,7 @@ class TimeoutScreen(Dialog[None]):
         return words("Overdue: one request") if count == 1 else safe("Overdue: {:,} requests", count)
 
     @property
-    def deaf(self) -> bool:
+    def ignores_keys(self) -> bool:
         """Whether keys are still ignored: the dialog opens automatically, so they were meant for something else."""
         return not self.app.guard.was_readable(self._opened)
 
@@ -284,7 +284,7 @@ class TimeoutScreen(Dialog[None]):
                 self.dismiss(None) if self._chosen else self.close_by_itself()
             return
         self._prefill()
-        if self.focused is None and not self.deaf:
+        if self.focused is None and not self.ignores_keys:
             self.set_focus(self.field.input)
             self.field.input.select_all()  # typing replaces the reason
         self._describe(self.read_at(self.now(), self._version))

@@ -68,11 +68,11 @@ def legend() -> tuple[Section, Section]:
 
 def key_sections(scopes: Sequence[Scope]) -> Iterator[Section]:
     """Yields the keys of scopes, after a legend if there is a table of requests."""
-    told = help_texts(scopes)
-    cells = min(14, max((width(key) for _, keys in told for key, _ in keys), default=0))
+    texts = help_texts(scopes)
+    cells = min(14, max((width(key) for _, keys in texts for key, _ in keys), default=0))
     if any(each.name in WITH_REQUESTS for each in scopes):
         yield from legend()
-    for title, keys in told:
+    for title, keys in texts:
         lines = (line((safe("{}  ", fit(key, cells, right=True)), "accent"), said) for key, said in keys)
         yield Section(title, tuple(lines))
 

@@ -83,10 +83,10 @@ def link_parts(url: str) -> LinkParts:
     # wrong one.
     if url[start:end] != place:
         start = end = len(url)
-    told = [(safe("\n{}", said), "$warning") for fine, said in warnings if not fine]
+    cautions = [(safe("\n{}", said), "$warning") for fine, said in warnings if not fine]
     visited = (clean(url[start:end]), "bold $accent")
     opens = web and visible and "\\" not in url
-    return LinkParts([clean(url[:start]), visited, clean(url[end:]), *told], opens)
+    return LinkParts([clean(url[:start]), visited, clean(url[end:]), *cautions], opens)
 
 
 def _spelt(host: str) -> str:
@@ -173,9 +173,9 @@ class InteractionScreen(Dialog[Answer | None]):
             self._control.focus_first()
         elif self._control is not None:
             self.set_focus(self._control)
-        told, about = self.server_words(), self.question.about
-        source_label = safe("for {}\n" if told else "for {}", about) if about else words("")
-        self.say(self._words, (source_label, "$text-muted"), *told)
+        server_text, about = self.server_words(), self.question.about
+        source_label = safe("for {}\n" if server_text else "for {}", about) if about else words("")
+        self.say(self._words, (source_label, "$text-muted"), *server_text)
 
     def on_resize(self) -> None:
         self._share_space()
@@ -425,7 +425,7 @@ class RootsScreen(InteractionScreen):
         proposal = "\n".join(proposed_roots(folders))
         self.editor = Editor(question.draft if isinstance(question.draft, str) else proposal)
         self.editor.offer()  # typing replaces a proposal
-        self._told: list[str] = []
+        self._reported: list[str] = []
         super().__init__(question, self.editor)
 
     def server_words(self) -> Sequence[Piece]:
@@ -434,8 +434,8 @@ class RootsScreen(InteractionScreen):
 
     def made(self) -> Answer | None:
         folders = [each.strip() for each in self.editor.text.splitlines() if each.strip()]
-        if (missing := missing_roots(folders)) and self._told != folders:
-            self._told = folders
+        if (missing := missing_roots(folders)) and self._reported != folders:
+            self._reported = folders
             self.complain(f"No such folder: {missing[0]}. Send again to send it all the same.")
             return None
         return rooted(folders)

@@ -85,7 +85,7 @@ class ServersScreen(Dialog[ServerPick | None]):
         name = self._servers.name(server)
         said = words("") if facts.name == name else clean(facts.name.removeprefix(f"{name} "))
         said = join((said, words("on the screen") if server.shown else words("")), "  ")
-        second = clip(_standing(facts), cells - 4)
+        second = clip(_connection_words(facts), cells - 4)
         return [
             (safe("{} ", at if at <= KEYED_SERVERS else " "), "$accent"),
             (safe("{} ", glyph), _TONES[tone]),
@@ -114,7 +114,7 @@ class ServersScreen(Dialog[ServerPick | None]):
             self.dismiss((do, self._servers.all[at]))
 
 
-def _standing(facts: ServerFacts) -> SafeText:
+def _connection_words(facts: ServerFacts) -> SafeText:
     """Returns the state of the connection: transport and uptime, progress, or why it is lost."""
     if facts.link is not Link.CONNECTED:
         return facts.detail or clean(facts.link.value)

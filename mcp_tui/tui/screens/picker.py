@@ -96,10 +96,10 @@ def gather(config: Path | None = None) -> ServerChoices:
 
 
 def _running(session: Running) -> ServerChoice:
-    told = session.summary
-    kept = bool(told.recording)
-    who = brief(f"{told.client_name} ({told.where})" if told.where else told.client_name, 100)
-    said = safe("{}: {}, {:,} in flight", brief(told.server, 60), who, len(told.requests))
+    summary = session.summary
+    kept = bool(summary.recording)
+    who = brief(f"{summary.client_name} ({summary.where})" if summary.where else summary.client_name, 100)
+    said = safe("{}: {}, {:,} in flight", brief(summary.server, 60), who, len(summary.requests))
     return ServerChoice(
         group=words("Running sessions"),
         name=brief(session.name, 20),

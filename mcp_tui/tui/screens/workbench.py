@@ -79,8 +79,8 @@ class Workbench(SessionScreen):
             self.app.run_worker(partial(session.read, stale), group="catalogue", exit_on_error=False)
         self.calling.offer()
         # Until a person chooses a pane: the catalogue, then the detail of a call or of the connection.
-        told = session.link is Link.LOST or session.slow or self.scene.has_calls()
-        wanted = "detail" if told else "catalogue"
+        shows_detail = session.link is Link.LOST or session.slow or self.scene.has_calls()
+        wanted = "detail" if shows_detail else "catalogue"
         if not self.chosen and self.pane != wanted:
             self.show_pane(wanted)
 

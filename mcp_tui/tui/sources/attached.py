@@ -87,12 +87,14 @@ class Attached:
 
     async def _allow(self, id_: RequestId) -> None:
         target = self._target(id_)
-        came = None if target is None else await asyncio.to_thread(allow, *target)
+        answer = None if target is None else await asyncio.to_thread(allow, *target)
         request = brief(str(id_), 40)
-        if isinstance(came, CancelAnswer) and came.allowed:
+        if isinstance(answer, CancelAnswer) and answer.allowed:
             self._show_message(safe("The next call that is equal to {} is sent to the server", request))
-        elif isinstance(came, CancelAnswer):
-            self._show_message(safe("Request {}: {}", request, brief(came.refused or "not known there", 200)))
+        elif isinstance(answer, CancelAnswer):
+            self._show_message(
+                safe("Request {}: {}", request, brief(answer.refused or "not known there", 200))
+            )
         else:
             self._show_message(words("The session has ended, or did not answer"))
 
@@ -112,18 +114,18 @@ class Attached:
     async def _cancel(self, id_: RequestId, reason: str) -> None:
         # This waits for another process, which may be stopped or busy, so it runs in a thread.
         target = self._target(id_)
-        came = None if target is None else await asyncio.to_thread(cancel, *target, reason)
+        answer = None if target is None else await asyncio.to_thread(cancel, *target, reason)
         request = brief(str(id_), 40)
-        if came is None:
+        if answer is None:
             self._show_message(words("The session has ended"))
-        elif isinstance(came, Unknown):
-            self._show_message(safe("Session {} {}", came.name, came.why))
-        elif came.over:
+        elif isinstance(answer, Unknown):
+            self._show_message(safe("Session {} {}", answer.name, answer.why))
+        elif answer.over:
             self._show_message(safe("Request {} was over already – nothing was sent", request))
-        elif came.unknown:
+        elif answer.unknown:
             self._show_message(safe("Request {} is not known there", request))
-        elif came.refused or came.unsent:
-            self._show_message(safe("Request {}: {}", request, brief(came.refused or came.unsent, 200)))
+        elif answer.refused or answer.unsent:
+            self._show_message(safe("Request {}: {}", request, brief(answer.refused or answer.unsent, 200)))
 
     def look_for_more(self) -> list[RecordedSource]:
         """Looks for more sessions of the same client; returns their recordings. It waits for all running sessions."""

@@ -87,7 +87,7 @@ class Session:
         self.left_running = NOTHING
         """The message about processes that the server left running, until a person has seen it."""
         self.servers: Servers | None = None
-        self.shown = self._told_lost = False
+        self.shown = self._lost_reported = False
         self.late = 0
         self._overdue: dict[ev.RequestId, bool] = {}
         self._attempts = 0
@@ -194,7 +194,7 @@ class Session:
 
     def mark_shown(self) -> None:
         """Notes that the session is on the screen from now on."""
-        self.shown, self._told_lost, self.late = True, False, 0
+        self.shown, self._lost_reported, self.late = True, False, 0
         self._overdue.clear()
 
     def news(self) -> Iterator[SafeText]:
@@ -209,9 +209,9 @@ class Session:
                 self._overdue[row.id] = True
                 said = "{} {} is overdue and will be cancelled automatically: {} goes there"
                 yield safe(said, row.id, request(row), key_of("server.list"))
-        if self.broke and not self._told_lost:
+        if self.broke and not self._lost_reported:
             yield safe("lost: {}", self.fault)
-        self._told_lost = self.broke
+        self._lost_reported = self.broke
 
     # -- facts for the bar -----------------------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ class Session:
             transport=clean(kind if info is None else info.transport),
             pid=None if info is None else info.pid,
             revision=NOTHING if info is None else clean(info.revision.name),
-            detail=self._standing() or (sign_in if connecting else NOTHING) or self.doing,
+            detail=self._connection_words() or (sign_in if connecting else NOTHING) or self.doing,
             up=None if self.since is None else float(int(now - self.since)),
             counts=replace(self._counts(now), asks=len(self.questions)),
             limits=self.limits,
@@ -272,7 +272,7 @@ class Session:
             sign_in=NOTHING if connecting else sign_in,
         )
 
-    def _standing(self) -> SafeText:
+    def _connection_words(self) -> SafeText:
         """Returns why there is no connection, for the bar; an empty table shows the reason itself."""
         return self.trouble if self.has_calls() or not self.trouble else words("not connected")
 
@@ -513,10 +513,10 @@ class Servers:
         count = len(self.all)
         if count < 2 or server not in self.all:
             return ALONE
-        wants = self._wants() if server.shown else ()
+        wants = self._needs() if server.shown else ()
         return OtherServers(self.all.index(server) + 1, count, self.name(server), wants)
 
-    def _wants(self) -> Segments:
+    def _needs(self) -> Segments:
         """Returns what the other servers need, the most urgent first."""
         wants: list[tuple[int, SafeText, str]] = []
         for each in self.all:

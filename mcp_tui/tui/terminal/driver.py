@@ -234,7 +234,7 @@ class TerminalDriver(LinuxDriver):
     def run_input_thread(self) -> None:
         """Reads keys as Textual does, but without pastes and the terminal's answer about its background."""
         parser, decode = XTermParser(), getincrementaldecoder("utf-8")("replace").decode
-        pastes, answers, told = Pastes(), Answers(), None
+        pastes, answers, reported = Pastes(), Answers(), None
         while not self.exit_event.is_set():
             ready = select.select((self.fileno,), (), (), DRAIN_LOOK_SECONDS)[0]
             for piece in (*pastes.sort(decode(os.read(self.fileno, 65536)) if ready else ""), ""):
@@ -242,9 +242,9 @@ class TerminalDriver(LinuxDriver):
                     self.process_message(piece)
                     continue
                 text = answers.typed(piece) if piece or not ready else ""
-                if answers.light is not told:
-                    told = answers.light
-                    super().process_message(Background(bool(told)))
+                if answers.light is not reported:
+                    reported = answers.light
+                    super().process_message(Background(bool(reported)))
                 for message in chain(parser.feed(text) if text else (), parser.tick()):
                     self.process_message(message)
 

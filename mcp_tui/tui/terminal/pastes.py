@@ -31,7 +31,7 @@ class Pastes:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._heard = now()
+        self._received_at = now()
         self._rest = ""
         """The end of typed text that may be the start of a paste."""
         self._pasted: list[str] | None = None
@@ -44,7 +44,7 @@ class Pastes:
         if not text:
             yield from self._quiet()
             return
-        self._heard = self._now()
+        self._received_at = self._now()
         if self._unended and _ONE_KEY.fullmatch(text):
             self._pasted, self._unended = None, False
         if self._pasted is not None:
@@ -77,6 +77,6 @@ class Pastes:
             yield from map(Paste, pasted.split(END + START))
             if typed:
                 yield from self.sort(typed)
-        elif text and self._now() - self._heard >= UNENDED_SECONDS:
+        elif text and self._now() - self._received_at >= UNENDED_SECONDS:
             self._pasted, self._unended = [], True
             yield Paste(text)

@@ -64,7 +64,7 @@ class Finder:
         self.pane.placed()
         self.pane.refresh()
 
-    def hear(self, event: events.Key) -> None:
+    def handle_key(self, event: events.Key) -> None:
         """Handles a key while the text is typed."""
         if not self.typing:
             return
@@ -235,7 +235,7 @@ class Detail(Canvas):
             event.prevent_default()
             self.finder.end()
             self.finder.go()
-        self.finder.hear(event)
+        self.finder.handle_key(event)
 
     def action_open(self) -> None:
         """Folds or unfolds the line of the cursor; opens content that has its own screen."""
@@ -464,7 +464,7 @@ class Pager(ListCanvas):
     # -- search ----------------------------------------------------------------------------------------------
 
     async def _on_key(self, event: events.Key) -> None:
-        self.finder.hear(event)
+        self.finder.handle_key(event)
 
     def on_blur(self) -> None:
         self.finder.pause()

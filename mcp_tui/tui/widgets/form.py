@@ -19,7 +19,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
-from mcp_tui.client.argument_completion import Completer, Told
+from mcp_tui.client.argument_completion import Completer, ShowCompletions
 from mcp_tui.client.forms import (
     ADDED,
     ALL_ARGUMENTS,
@@ -369,7 +369,7 @@ class Form(Vertical):
         filled: Draft | None = None,
         formats: bool = False,
         masks: bool = False,
-        completer: Callable[[Told], Completer] | None = None,
+        completer: Callable[[ShowCompletions], Completer] | None = None,
         vacant: SafeText = _NO_ARGUMENTS,
     ) -> None:
         super().__init__()
@@ -694,17 +694,17 @@ class Form(Vertical):
 
     def _complain(self, problems: list[Problem]) -> None:
         """Shows each problem next to its field, or below all of them."""
-        told = self._by_row(problems)
+        by_row = self._by_row(problems)
         for row in self._rows if not self.as_json else ():
-            row.complain(told[row])
-        self._say_wrong(_sentence(problems if self.as_json else told[None]))
+            row.complain(by_row[row])
+        self._say_wrong(_sentence(problems if self.as_json else by_row[None]))
 
     def _by_row(self, problems: Iterable[Problem]) -> defaultdict[FieldRow | None, list[Problem]]:
         """Returns the problems of each row; those of the whole have the key ``None``."""
-        told: defaultdict[FieldRow | None, list[Problem]] = defaultdict(list)
+        by_row: defaultdict[FieldRow | None, list[Problem]] = defaultdict(list)
         for each in problems:
-            told[self._row_about(each)].append(each)
-        return told
+            by_row[self._row_about(each)].append(each)
+        return by_row
 
     def _row_about(self, problem: Problem) -> FieldRow | None:
         """Returns the row of a problem: that of its field, or of the nearest field around or in it."""

@@ -67,7 +67,7 @@ class RowPainter:
             self._measured.clear()
         new: list[TableLine] = []
         for item in items:
-            known = (item.key, item.children, *_said_by(item, now))
+            known = (item.key, item.children, *_width_key(item, now))
             if known not in self._measured:
                 self._measured.add(known)
                 new.append(self._line(item, now, wide=wide))
@@ -122,7 +122,7 @@ def _gutter(line: TableLine, *, selected: bool, marked: bool) -> Segments:
     return ((glyph, badge.style), (words("▪"), "accent")) if marked else ((safe("{} ", glyph), badge.style),)
 
 
-def _said_by(item: Item, now: float) -> tuple[object, ...]:
+def _width_key(item: Item, now: float) -> tuple[object, ...]:
     """Returns values that change whenever the width of an item's texts may change: those of clocks at most once a second."""
     row = item.row
     if row is None:

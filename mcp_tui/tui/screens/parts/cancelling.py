@@ -87,7 +87,7 @@ class Cancelling:
         since. A row off the screen is first scrolled into view.
         """
         screen, again, selected = self._screen, "request.cancel-now", self._table.selected
-        aimed = self._aimed()
+        aimed = self._target()
         row = aimed or selected
         if self._table.marks:
             if rows := self._marked():
@@ -115,7 +115,7 @@ class Cancelling:
                 said = "Cancelled {} {}, the row you were on"
                 screen.show_message(safe(said, row.id, request(row)))
 
-    def _aimed(self) -> Request | None:
+    def _target(self) -> Request | None:
         """Returns the request that the person's keys are aimed at; ``None`` if the target is gone or not a request."""
         match self._screen.app.guard.aimed:
             case (type(), int() | str() as id_) as key:

@@ -105,8 +105,8 @@ class Payloads:
             case "request":
                 return json.dumps(found["request"], indent=2) if "request" in found else ""
             case "issue":
-                told = scene.facts(now)
-                server = ("server", told.name), ("protocol", told.revision), ("transport", told.transport)
+                facts = scene.facts(now)
+                server = ("server", facts.name), ("protocol", facts.revision), ("transport", facts.transport)
                 target = scene.target
                 lines = copies.issue(row, found, server=server, target=target, secrets=secrets, now=now)
                 return "".join(f"{line}\n" for line in lines)
@@ -210,8 +210,8 @@ class Belonging:
         self._ids = {(type(each), each) for row in rows for each in (row.id, *row.round_ids)}
         self._theirs = {(type(each.request_id), each.request_id) for each in server_requests}
         for row in rows:
-            came = {each.seq for each in (*row.late, *row.history)}
-            self._seqs = (self._seqs | came | {row.request_seq}) - {0}
+            seqs = {each.seq for each in (*row.late, *row.history)}
+            self._seqs = (self._seqs | seqs | {row.request_seq}) - {0}
 
 
 class Messages:

@@ -208,11 +208,11 @@ class FilterLine(Horizontal):
     def _apply(self, name: str) -> None:
         """Applies the filter of a list, with the request of the wire or the order of the cancellations."""
         pane, terms = self._lists[name], self._terms[name]
-        tests, told = terms.tests, [clean(terms.text)]
+        tests, texts = terms.tests, [clean(terms.text)]
         if name == "wire" and self._only is not None:
             tests = (self._messages.belonging(self._only), *tests)
-            told.insert(0, safe("request {}", brief(str(self._only.id), 40)))
-        pane.wanted = join(filter(None, told), " ")
+            texts.insert(0, safe("request {}", brief(str(self._only.id), 40)))
+        pane.wanted = join(filter(None, texts), " ")
         passes = Terms(tests=tests).matches if tests else None
         if name == "catalogue":
             self._scene.catalogue.filter(passes)
@@ -262,8 +262,8 @@ class FilterLine(Horizontal):
         else:
             self._only = row
             said = "Messages of {} {} only; {} shows all"
-            told = safe(said, brief(str(row.id), 40), request(row), key_of("wire.request"))
-            screen.show_message(told, "muted", seconds=4)
+            message = safe(said, brief(str(row.id), 40), request(row), key_of("wire.request"))
+            screen.show_message(message, "muted", seconds=4)
         self._apply("wire")
         screen.choose_pane("wire")
         screen.set_focus(wire)

@@ -85,12 +85,12 @@ class QuestionPrompts:
             elif not question.answer(answer):
                 screen.refuse(safe("Not sent: {}", brief(question.over)))
             elif isinstance(answer, dict) and answer.get("action") == "cancel" and running():
-                told = safe(
+                news = safe(
                     "Question dismissed; request {} still running ({} cancels)",
                     parent,
                     key_of("request.cancel"),
                 )
-                screen.keys.show_message(told, applies=running)
+                screen.keys.show_message(news, applies=running)
             screen.look()
 
         self._open = True
