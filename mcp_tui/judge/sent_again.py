@@ -17,6 +17,7 @@ from mcp_tui.judge.timelines import crashed, ended, not_called
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.repeats import PARALLEL_SECONDS
+from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.protocol.values import frozen
 
 REPEAT_RULE: Final = "K-18"
@@ -169,13 +170,14 @@ class Repeats:
     """What one run shows: the calls that the client sent on its own, the first one among them.
 
     ``why`` is the reason if the run does not show whether it sends one again. ``informs``: it decides nothing, because the
-    specification asks for the repeat, or because this client has no such fault.
+    specification asks for the repeat, or because this client has no such fault. ``has_sessions``: HTTP in 2026-07-28 has none.
     """
 
     fault: str
     calls: tuple[ObservedCall, ...] = ()
     why: str = ""
     informs: bool = False
+    has_sessions: bool = True
 
     def in_words(self) -> str:
         """Returns the fault, and after a repeat the count of executions and the seconds between them."""
@@ -192,9 +194,10 @@ class Repeats:
             what = "given up" if self.fault in (LIMIT, LATE) else "refused" if self.fault == GONE else "lost"
             items.append(EvidenceItem(f"{self.fault}: the call was {what}", first.lost_at - first.at))
         for each in self.calls[1:]:
-            how = "on the same connection" if each.connection == first.connection else "on a new connection"
+            how = " in the same session" if each.connection == first.connection else " in a new session"
             id_ = "the same id" if each.id == first.id else "another id"
-            items.append(EvidenceItem(f"{self.fault}: called again {how}, with {id_}", each.at - first.at))
+            text = f"{self.fault}: called again{how * self.has_sessions} with {id_}"
+            items.append(EvidenceItem(text, each.at - first.at))
         return sorted(items, key=lambda each: each.at or 0.0)
 
 
@@ -250,7 +253,8 @@ def repeats_of(fault: str, observed: ObservedRun) -> Repeats:
         closed = first.signal is Signal.STREAM_CLOSED or first.closed_at is not None
         return Repeats(fault, why="nothing could reach it any more", informs=closed)
     why = why or (_unwatched(fault, observed, first) if len(sent) == 1 else "")
-    return Repeats(fault, tuple(sent), why, informs=fault == GONE)
+    has_sessions = observed.transport != "http" or observed.revision != LATEST.name
+    return Repeats(fault, tuple(sent), why, informs=fault == GONE, has_sessions=has_sessions)
 
 
 def _unwatched(fault: str, observed: ObservedRun, call: ObservedCall) -> str:
