@@ -170,7 +170,8 @@ class Repeats:
     """What one run shows: the calls that the client sent on its own, the first one among them.
 
     ``why`` is the reason if the run does not show whether it sends one again. ``informs``: it decides nothing, because the
-    specification asks for the repeat, or because this client has no such fault. ``has_sessions``: HTTP in 2026-07-28 has none.
+    specification asks for the repeat, or because this client has no such fault. ``has_sessions`` is false over HTTP in
+    2026-07-28.
     """
 
     fault: str
