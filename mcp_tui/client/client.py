@@ -655,7 +655,7 @@ class Client:
             self.connection.transport.release(id)
 
     def reply(self, message: dict[str, Json]) -> None:
-        """Answers a request of the server's."""
+        """Answers a request of the server."""
         self._write(message, "response", None)
 
     def relist(self, id: RequestId) -> None:

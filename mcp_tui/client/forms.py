@@ -94,22 +94,22 @@ class Field:
 
     @property
     def grouped(self) -> bool:
-        """Whether it has fields within it."""
+        """Whether the field contains other fields."""
         return self.kind in (FieldKind.OBJECT, FieldKind.ITEMS)
 
     @property
     def fixed(self) -> bool:
-        """Whether it is an object that is always there."""
+        """Whether the field is an object that is always present."""
         return self.kind is FieldKind.OBJECT and self.required and not self.nullable and not self.is_item
 
     def count(self, draft: Draft) -> int:
-        """Returns how many items an array of objects has."""
+        """Returns the number of items of an array of objects."""
         entry = draft.get(self.path)
         listed = self.kind is FieldKind.ITEMS and entry is not None and entry.given is Given.TEXT
         return int(entry.text) if listed and entry is not None else 0
 
     def within(self, draft: Draft) -> Iterator[Field]:
-        """Yields the fields within it that are there; each sees what the draft has when it comes to it."""
+        """Yields the present fields in this one; each is decided by the draft at the time when it is yielded."""
         places: list[FieldPath] = []
         if self.kind is FieldKind.OBJECT and (self.fixed or self.is_item or draft.get(self.path) == ADDED):
             places = [self.path]
@@ -147,7 +147,7 @@ class Field:
 
 
 ADDED: Final = FieldEntry(Given.TEXT)
-"""The entry of an object whose fields are there; that of an array of objects is the number of its items."""
+"""The entry of a present object; the entry of an array of objects is the number of its items."""
 
 _OPEN_KINDS: Final = {
     FieldKind.BOOLEAN,
@@ -156,7 +156,7 @@ _OPEN_KINDS: Final = {
     FieldKind.OBJECT,
     FieldKind.ITEMS,
 }
-"""Kinds whose values the server knows already, or that have fields of their own."""
+"""The kinds whose values the server knows already, or that have fields of their own."""
 
 _BREAKS_OF_LINES: Final = re.compile(r"\s+")
 
@@ -366,7 +366,7 @@ class FormLayout:
         return Field(BRANCH, FieldKind.CHOICE, {}, required=True, choices=tuple(choices.values()))
 
     def fields_of(self, draft: Draft) -> tuple[Field, ...]:
-        """Returns the fields for a draft: of the branch that it names or the first, without those of absent objects."""
+        """Returns the fields for a draft: those of its branch or of the first one, without those of absent objects."""
         return tuple(_there(self._fields[self._way(draft)], draft))
 
     def _way(self, draft: Draft) -> int:
@@ -439,7 +439,9 @@ class FormLayout:
         return draft if same(self.read(draft)[0], arguments) else None
 
     def _fill(self, draft: Draft, fields: Iterable[Field], objects: dict[FieldPath, Json]) -> None:
-        """Adds the entries of fields within ``objects``, values by their paths; what has no fields is an entry as JSON."""
+        """Adds the entries of the fields in ``objects``, the values by their paths; a value without fields becomes an
+        entry as JSON.
+        """
         for each in fields:
             around = objects.get(each.path[:-1])
             if each.is_item:
@@ -484,7 +486,7 @@ class FormLayout:
     # -- objects and items that are there or not ----------------------------------------------------------------
 
     def added(self, draft: Draft, field: Field) -> Draft:
-        """Returns a draft with an object, or with one more item of an array, and the defaults within it."""
+        """Returns a draft with an added object, or with one more item of an array, and their defaults."""
         made, place = {**draft, field.path: ADDED}, field.path
         if field.kind is FieldKind.ITEMS:
             number = field.count(draft)
@@ -495,7 +497,9 @@ class FormLayout:
         return made
 
     def removed(self, draft: Draft, field: Field) -> Draft:
-        """Returns a draft without an object, an array, or an item: the items after it move up; without any it is absent."""
+        """Returns a draft without an object, an array, or an item; later items move up, and an empty array becomes
+        absent.
+        """
         *around, last = field.path
         listed = tuple(around)
         made: Draft = {}
@@ -573,7 +577,9 @@ class FormLayout:
     def field(
         self, path: FieldPath, node: Json, *, required: bool = False, is_item: bool = False, level: int = 1
     ) -> Field:
-        """Returns the field of one part of the schema, without the fields within it; ``level`` is that of objects."""
+        """Returns the field of one part of the schema, without the fields in it; ``level`` is the level of nested
+        objects.
+        """
         resolved = self.schema.resolved(node)
         described = self._without_null(resolved)
         types = self.schema.types_of(described)
@@ -645,7 +651,7 @@ class FormLayout:
 
 
 def secret_members(schema: Json, arguments: dict[str, Json]) -> Iterable[tuple[str, Json]]:
-    """Yields the names and values of arguments that seem to be secrets by their schema, in whatever object they are."""
+    """Yields the names and values of all arguments that seem to be secrets by their schema, at any depth."""
     secret = {each.name for each in FormLayout(schema).fields if each.secret}
     waiting: list[Json] = [arguments]
     while waiting:
@@ -656,21 +662,21 @@ def secret_members(schema: Json, arguments: dict[str, Json]) -> Iterable[tuple[s
 
 
 def _there(fields: Iterable[Field], draft: Draft) -> Iterator[Field]:
-    """Yields fields with those within them that are there."""
+    """Yields fields, each followed by the present fields in it."""
     for each in fields:
         yield each
         yield from each.within(draft)
 
 
 def _all(fields: Iterable[Field]) -> Iterator[Field]:
-    """Yields fields with all that may be within them."""
+    """Yields fields, each followed by all fields that it may contain."""
     for each in fields:
         yield each
         yield from _all(each.inner)
 
 
 def _fits(field: Field, value: Json) -> bool:
-    """Whether an object, or the items of an array, have no members but those that have fields."""
+    """Whether all members of an object, or of the items of an array, have fields."""
     if field.kind is FieldKind.ITEMS:
         items = as_list(value)
         few = isinstance(value, list) and len(items) * len([*_all(field.inner)]) <= FORM_FIELDS

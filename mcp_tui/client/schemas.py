@@ -1,8 +1,8 @@
 """JSON Schemas of servers, which are hostile: resolves references within a schema, limits its size, and checks values.
 
 Nothing is ever fetched for a ``$ref`` (basic, 2026-07-28: remote references are not to be dereferenced). A schema
-that would take a validator long is rejected before the validator gets it: by its size, its depth, its patterns, and
-how often its parts would be applied to the value.
+that would take a validator long never reaches the validator. The limits are its size, its depth, its patterns, and
+the number of times that its parts would be applied to the value.
 """
 
 from __future__ import annotations

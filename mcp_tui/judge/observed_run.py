@@ -57,6 +57,7 @@ def call_key(params: dict[str, Any]) -> str:
 def model_id(params: dict[str, Any]) -> str:
     """Returns the id that a model gave its call, if the client tells it in ``_meta``."""
     for name, value in as_object(params.get("_meta")).items():
+        # Agents spell the name in several ways, so only its letters count.
         if re.sub("[^a-z]", "", name.rpartition("/")[2].lower()) in MODEL_IDS and isinstance(value, str):
             return value
     return ""

@@ -78,6 +78,7 @@ async def session_gone(trial: ClientTrial) -> None:
 async def _each(trial: ClientTrial, lose: Callable[[WithheldCall], None], *, streams: bool = False) -> None:
     """Does the same to the answer of each call, a moment after it came: what comes before that is parallel to it."""
     trial.streams = streams
+    # A third of the limit at most, so that the fault comes before the client gives up.
     seconds = min(PARALLEL_SECONDS, (trial.observed.timeout or 30.0) / 3)
 
     async def work(withheld: WithheldCall) -> None:
@@ -274,6 +275,7 @@ def _unwatched(fault: str, observed: ObservedRun, call: ObservedCall) -> str:
 def _is_over(call: ObservedCall, at: float) -> bool:
     """Whether a call was open no more at a time, or for so long that an equal one repeats it."""
     ends = [each for each in (call.cancelled_at, call.lost_at, call.answered_at) if each is not None]
+    # A client may give up silently, so an open call counts too; calls closer together are parallel on purpose.
     return at - call.at > PARALLEL_SECONDS or min(ends, default=at + 1) <= at
 
 
@@ -284,6 +286,7 @@ def _caller(observed: ObservedRun, first: ObservedCall, again: ObservedCall) -> 
         return f"{line.words} before it called again, so its caller may have done that"
     if any(first.at + SIDE_BY_SIDE_SECONDS < each.at < again.at for each in observed.nexts):
         return "it made another call before it called again, so its caller may have done that"
+    # A model gives each of its calls a new id, so a repeat by the client keeps the id.
     if first.model_id and again.model_id and first.model_id != again.model_id:
         return "the second call has another id of its model, which made it"
     return ""

@@ -53,7 +53,7 @@ class Clocks:
         if seconds is None:
             limits = replace(limits, timeout=None, max_timeout=None)
         else:
-            # A paused clock stands at the start of its pause.
+            # For a paused clock, the time of the pause is the present.
             now = at if row.paused_at is None else row.paused_at
             idle, maximum = row.clocks()
             if idle is not None:

@@ -95,7 +95,7 @@ class Core:
         self._violations: dict[tuple[str, RequestId | None, bool], int] = {}
         self._queue: deque[ev.Event | Action] = deque()
         self.performing = False
-        """Whether :meth:`perform` is running. It also runs whatever is queued meanwhile."""
+        """Whether :meth:`perform` is running. It also runs all that is queued meanwhile."""
 
     # -- events and actions ----------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ class Deadlines:
     def arm(self, timer: Timer, id: RequestId, due: float | None) -> None:
         """Sets a timer of the request ``id``, or stops it (``None``)."""
         if due is None:
-            # Most calls stop a timer that was never set; an empty table answers them without a lookup.
+            # Many calls stop a timer that was never set; an empty table answers them without a lookup.
             if self._due:
                 self._due.pop((timer, id), None)
             return

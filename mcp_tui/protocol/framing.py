@@ -41,7 +41,7 @@ class Oversized:
 
 
 class LineFramer:
-    """Splits a stream of bytes into lines, in whatever pieces the bytes arrive.
+    """Splits a stream of bytes into lines, wherever the pieces of the stream end.
 
     A carriage return before the line feed and a UTF-8 byte order mark at the start of the stream do not belong to a
     line. Blank lines are skipped. A line of more than ``cap`` bytes is dropped as it arrives and is reported once, at

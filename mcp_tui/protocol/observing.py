@@ -1,9 +1,9 @@
 """Observes the requests of another client with the same ledger that decides for our own client.
 
 There is one state machine. The server's messages go to :meth:`Ledger.receive` as usual. The messages of the client go
-to the same ledger through this module: a request is called and written in one step, a cancel was decided by the
-client, and an answer to the server needs no prompt. A ledger that ``observes`` sends, answers, and polls nothing
-itself. But its timeouts and a person may cancel, by the same rules and signals as for our own client.
+to the same ledger through this module. A request is called and written in one step. The client has decided a cancel
+already. An answer to the server needs no prompt. A ledger that ``observes`` sends, answers, and polls nothing itself.
+But its timeouts and a person may cancel, by the same rules and signals as for our own client.
 
 An id may have any type that JSON-RPC permits. A request whose id was used before gets a row with another id, because
 a row is never used twice. On the wire, the id means the newest request.

@@ -41,7 +41,7 @@ class LedgerPort(Protocol):
         """
 
     def reply(self, message: dict[str, Json]) -> None:
-        """Answers a request of the server's."""
+        """Answers a request of the server."""
 
     def prompt(
         self, request_id: RequestId, method: str, params: dict[str, Json], parent: RequestId | None

@@ -448,7 +448,7 @@ def _polled(row: Request, at: float) -> None:
 
 
 def _rearm(row: Request, at: float) -> None:
-    # A paused clock stands at the start of the pause; _resume adds the pause to it.
+    # For a paused clock, the time of the pause is the present; _resume adds the pause to it.
     row.idle_from = at if row.paused_at is None else row.paused_at
     row.idle_until = row.overdue_until = None
 

@@ -36,7 +36,7 @@ class ConnectionKeys:
         self._trouble = words("")
 
     def _run(self, work: Callable[[], Coroutine[None, None, None]]) -> Worker[None]:
-        """Runs work of the connection in place of the one before."""
+        """Runs work of the connection; cancels the previous work."""
         return self._screen.run_worker(work, group="connection", exclusive=True, exit_on_error=False)
 
     def connect(self) -> Worker[None]:
