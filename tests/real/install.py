@@ -345,14 +345,16 @@ _PYTHON_CLIENTS = tuple(
         ("client_autogen", "autogen-ext[mcp]==0.7.5 mcp<2"),
         ("client_mcpadapt", "mcpadapt==0.1.19 mcp<2"),
         ("client_kernel", "semantic-kernel==1.45.0"),
+        ("client_crewai", "crewai==1.15.30 mcp<2"),
     )
 )
 CLIENT_FASTMCP, CLIENT_AGENTS, CLIENT_LANGCHAIN, CLIENT_PYDANTIC, CLIENT_STRANDS, CLIENT_MCP_USE = (
     _PYTHON_CLIENTS[:6]
 )
 CLIENT_FRAMEWORK, CLIENT_ADK, CLIENT_LLAMA_INDEX, CLIENT_AUTOGEN, CLIENT_MCPADAPT, CLIENT_KERNEL = (
-    _PYTHON_CLIENTS[6:]
+    _PYTHON_CLIENTS[6:12]
 )
+CLIENT_CREWAI = _PYTHON_CLIENTS[12]
 AGENTS = tuple(
     Part(
         f"agent_{pin.split('/')[1].split('@')[0]}", pin, f"npm's {pin}, an agent", fill_packages(pin), no_npm

@@ -55,13 +55,15 @@ const clients = {
     const tasks = [client.specTypeSchemas.CreateTaskResult, client.specTypeSchemas.CancelTaskResult];
     return connected(client, stdio, client, "elicitation/create", tasks, (options) => [options]);
   },
-  async ai() {
+  ai_again: () => clients.ai({ maxRetries: 2 }),
+  async ai(more) {
     const ai = await import("@ai-sdk/mcp");
     const { Experimental_StdioMCPTransport: Transport } = await import("@ai-sdk/mcp/mcp-stdio");
     const client = await (ai.createMCPClient ?? ai.experimental_createMCPClient)({
       transport: url ? { type: "http", url } : new Transport({ command, args }),
       capabilities: { elicitation: {} },
       initializationOptions: connecting,
+      ...more,
       onUncaughtError: (error) => console.error("uncaught error:", error.message),
     });
     client.onElicitationRequest(ai.ElicitationRequestSchema, declines);
@@ -116,6 +118,23 @@ async function add({ call }) {
   console.log(JSON.stringify(await call("add", words, 30_000, new AbortController().signal)));
 }
 
+// An ordinary day: nothing is given up, and equal calls are sent one after another, and at once.
+async function day(client) {
+  const shown = async (tool, given) => {
+    const call = client.call(tool, given, 30_000, new AbortController().signal);
+    const done = await call.then(JSON.stringify, (error) => error.name);
+    console.log("gave:", done.length < 10_000 ? done : done.length);
+  };
+  const [letter, wrong] = [{ to: "Ada", seconds: 0 }, { seconds: 0, steps: 0 }];
+  for (const [tool, given] of [["add", words], ["send", letter], ["count", wrong]]) {
+    await shown(tool, given);
+    await shown(tool, given);
+  }
+  await Promise.all([1, 2, 3].map(() => shown("send", { to: "Bo", seconds: 0.2 })));
+  await shown("count", { seconds: 0.2, steps: 4 });
+  await shown("big", { megabytes: url ? 0.9 : 2 });
+}
+
 async function tried(client) {
   const stop = new AbortController();
   const moment = { stop: limit / 4, task: 500 }[experiment];
@@ -131,6 +150,7 @@ async function tried(client) {
 const unables = { task: ["ai", "agents", "mastra", "langchain"], question: ["agents", "mastra", "langchain"] };
 if (unables[experiment]?.includes(name)) process.exit(unable);
 const client = await clients[name]();
-if (!["", "exit", "ids"].includes(experiment)) await tried(client);
-for (let count = experiment === "ids" ? 20 : 1; count > 0; count--) await add(client);
+if (experiment === "day") await day(client);
+else if (!["", "exit", "ids"].includes(experiment)) await tried(client);
+for (let count = { ids: 20, count: 0 }[experiment] ?? 1; count > 0; count--) await add(client);
 await client.close();

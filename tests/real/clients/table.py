@@ -13,6 +13,7 @@ from tests.real.install import (
     CLIENT_ADK,
     CLIENT_AGENTS,
     CLIENT_AUTOGEN,
+    CLIENT_CREWAI,
     CLIENT_FASTMCP,
     CLIENT_FRAMEWORK,
     CLIENT_KERNEL,
@@ -144,8 +145,25 @@ JUDGED: Final = (
 )  # fmt: skip
 """Those that are judged."""
 
+CREWAI: Final = Client("crewai", "", CLIENT_CREWAI, _python(CLIENT_CREWAI, "crewai"), limit=5)
+"""Not among those that are judged yet."""
+
+REPEATING: Final = (
+    *(each for each in (CREWAI, *JUDGED) if not each.speaks and SERVER in each.command),
+    Client(
+        "openai-agents",
+        "max_retry_attempts=2",
+        CLIENT_AGENTS,
+        _python(CLIENT_AGENTS, "agents_again"),
+        limit=5,
+    ),
+    Client("@ai-sdk/mcp", "maxRetries: 2", CLIENT_NPM, _node("ai_again"), limit=10),
+    *(each for each in JUDGED if each.package == "mcporter"),
+)
+"""Those of which is known how often they send a call, and two that can be told to."""
+
 CLIENTS: Final = {
-    **{each.name: each.command for each in JUDGED if not each.speaks and SERVER in each.command},
+    **{each.name: each.command for each in (*JUDGED, CREWAI) if not each.speaks and SERVER in each.command},
     "Inspector CLI": (*_INSPECTOR, "--server", "demo", "--tool-name", "add", "--tool-arg", "a=2", "b=3"),
 }
 """The command of each client that a tap stands behind."""
