@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.real.install import AGENTS as PARTS
 from tests.real.install import CLIENT_CONFIGS, Part
@@ -26,6 +26,25 @@ LOOPBACK_ONLY: Final = dict.fromkeys(
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """A server in a config: a command and its variables, or a URL; and the limit of its calls in seconds, 0 for none."""
+
+    command: list[str] = field(default_factory=list[str])
+    env: dict[str, str] = field(default_factory=dict[str, str])
+    url: str = ""
+    limit: float = 0
+
+    def common(self, *, url: str = "url", **over_http: str) -> dict[str, Any]:
+        """The form that most programs have: under which name the URL is, and what else an entry with one has."""
+        entry: dict[str, Any] = (
+            {**over_http, url: self.url}
+            if self.url
+            else {"command": self.command[0], "args": self.command[1:], "env": self.env}
+        )
+        return entry | ({"timeout": round(self.limit * 1000)} if self.limit else {})
+
+
+@dataclass(frozen=True, slots=True)
 class Started:
     """An agent program that is ready to start: the config file with its server, and its command line and variables."""
 
@@ -38,21 +57,31 @@ class Started:
 class Agent:
     """An agent program. `client` is how it names itself to a server.
 
-    `prepare` writes its config into a home: with a model at a URL, and a server `demo` of a command and variables.
+    `prepare` writes its config into a home: with a model at a URL, and a server `demo`. `limit` is the limit in seconds that
+    its calls can be given: more where that covers the start of the server as well.
     """
 
     name: str
     client: str
     part: Part
-    prepare: Callable[[Path, Path, str, list[str], dict[str, str]], Started]
+    prepare: Callable[[Path, Path, str, Entry], Started]
+    limit: float = 5.0
+    registry: str = "npm"
+    kind: str = ""
+
+    @property
+    def version(self) -> str:
+        """The version that is installed."""
+        name = self.name.lower().replace(" ", "-")
+        return next(each.rpartition("@")[2] for each in self.part.asked.split() if name in each)
 
     def missing(self) -> str | None:
         """Why this machine cannot run it, as a clause, or None when it can."""
         return self.part.missing()
 
-    def started(self, home: Path, url: str, server: list[str], variables: dict[str, str]) -> Started:
+    def started(self, home: Path, url: str, server: Entry) -> Started:
         """Writes its config into an empty home."""
-        made = self.prepare(self.part.folder / "node_modules", home, url, server, variables)
+        made = self.prepare(self.part.folder / "node_modules", home, url, server)
         folders = {"XDG_CONFIG_HOME": str(home / ".config"), "XDG_DATA_HOME": str(home / "data")}
         env = {
             **os.environ,
@@ -65,12 +94,9 @@ class Agent:
         return Started(made.config, made.command, env)
 
 
-def _claude_code(
-    packages: Path, home: Path, url: str, server: list[str], variables: dict[str, str]
-) -> Started:
+def _claude_code(packages: Path, home: Path, url: str, server: Entry) -> Started:
     config = home / "mcp.json"
-    entry = {"command": server[0], "args": server[1:], "env": variables}
-    config.write_text(json.dumps({"mcpServers": {"demo": entry}}))
+    config.write_text(json.dumps({"mcpServers": {"demo": server.common(type="http")}}))
     # npm installs the package of this platform; a script of the other one, which is not run here, would link it
     program = next(packages.glob("@anthropic-ai/claude-code-*/claude"), packages / "claude")
     options = [
@@ -92,9 +118,15 @@ def _claude_code(
     return Started(config, [str(program), "-p", ASKED, *options], env)
 
 
-def _codex(packages: Path, home: Path, url: str, server: list[str], variables: dict[str, str]) -> Started:
+def _codex(packages: Path, home: Path, url: str, server: Entry) -> Started:
     config = home / ".codex" / "config.toml"
     config.parent.mkdir()
+    command = (
+        f"command = {json.dumps(server.command[:1])[1:-1]}",
+        f"args = {json.dumps(server.command[1:])}",
+        "[mcp_servers.demo.env]",
+        *(f"{name} = {json.dumps(value)}" for name, value in server.env.items()),
+    )
     lines = (
         f'model = "{NAME}"',
         'model_provider = "loopback"',
@@ -108,22 +140,25 @@ def _codex(packages: Path, home: Path, url: str, server: list[str], variables: d
         "request_max_retries = 0",
         "stream_max_retries = 0",
         "[mcp_servers.demo]",
-        f"command = {json.dumps(server[0])}",
-        f"args = {json.dumps(server[1:])}",
-        "[mcp_servers.demo.env]",
-        *(f"{name} = {json.dumps(value)}" for name, value in variables.items()),
+        *([f"tool_timeout_sec = {server.limit}"] if server.limit else []),
+        *([f"url = {json.dumps(server.url)}"] if server.url else command),
     )
     config.write_text("\n".join(lines) + "\n")
     options = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
     return Started(config, [str(packages / ".bin" / "codex"), "exec", *options, ASKED])
 
 
-def _opencode(packages: Path, home: Path, url: str, server: list[str], variables: dict[str, str]) -> Started:
+def _opencode(packages: Path, home: Path, url: str, server: Entry) -> Started:
     config = home / ".config" / "opencode" / "opencode.json"
     config.parent.mkdir(parents=True)
     options = {"baseURL": f"{url}/v1", "apiKey": "none"}
     provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {NAME: {}}}
-    entry = {"type": "local", "command": server, "environment": variables}
+    entry: dict[str, Any] = (
+        {"type": "remote", "url": server.url, "oauth": False}
+        if server.url
+        else {"type": "local", "command": server.command, "environment": server.env}
+    )
+    entry |= {"timeout": round(server.limit * 1000)} if server.limit else {}
     settings = {"provider": {"loopback": provider}, "model": f"loopback/{NAME}", "autoupdate": False}
     config.write_text(json.dumps(settings | {"mcp": {"demo": entry}}))
     # npm installs the package of this platform; a script of the other one, which is not run here, would link it
@@ -132,19 +167,19 @@ def _opencode(packages: Path, home: Path, url: str, server: list[str], variables
     return Started(config, [str(program), "run", "--auto", ASKED], env)
 
 
-def _gemini(packages: Path, home: Path, url: str, server: list[str], variables: dict[str, str]) -> Started:
+def _gemini(packages: Path, home: Path, url: str, server: Entry) -> Started:
     config = home / ".gemini" / "settings.json"
     env = {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
     return _gemini_form(
-        config, packages / ".bin" / "gemini", "gemini-api-key", "gemini-2.5-flash", server, variables, env
+        config, packages / ".bin" / "gemini", "gemini-api-key", "gemini-2.5-flash", server, env
     )
 
 
-def _qwen(packages: Path, home: Path, url: str, server: list[str], variables: dict[str, str]) -> Started:
+def _qwen(packages: Path, home: Path, url: str, server: Entry) -> Started:
     config = home / ".qwen" / "settings.json"
     env = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": NAME}
     env |= dict.fromkeys(LOOPBACK_ONLY, "")  # its proxy has no exception for loopback
-    return _gemini_form(config, packages / ".bin" / "qwen", "openai", NAME, server, variables, env)
+    return _gemini_form(config, packages / ".bin" / "qwen", "openai", NAME, server, env)
 
 
 def _gemini_form(
@@ -152,15 +187,13 @@ def _gemini_form(
     program: Path,
     auth: str,
     model: str,
-    server: list[str],
-    variables: dict[str, str],
+    server: Entry,
     env: dict[str, str],
 ) -> Started:
     config.parent.mkdir()
-    entry = {"command": server[0], "args": server[1:], "env": variables}
     settings = {
         "security": {"auth": {"selectedType": auth}},
-        "mcpServers": {"demo": entry},
+        "mcpServers": {"demo": server.common(url="httpUrl")},
         "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
         "privacy": {"usageStatisticsEnabled": False},
     }
@@ -172,6 +205,6 @@ AGENTS: Final = (
     Agent("Claude Code", "claude-code", PARTS[0], _claude_code),
     Agent("Codex", "codex-mcp-client", PARTS[1], _codex),
     Agent("opencode", "opencode", OTHERS, _opencode),
-    Agent("Gemini CLI", "gemini-cli-mcp-client", OTHERS, _gemini),
-    Agent("Qwen Code", "qwen-cli-mcp-client-demo", OTHERS, _qwen),
+    Agent("Gemini CLI", "gemini-cli-mcp-client", OTHERS, _gemini, limit=20),
+    Agent("Qwen Code", "qwen-cli-mcp-client-demo", OTHERS, _qwen, limit=20),
 )

@@ -19,7 +19,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from tests.cli.running import run
 from tests.control import Control
-from tests.real.agents import AGENTS, Agent, Started
+from tests.real.agents import AGENTS, Agent, Entry, Started
 from tests.real.model import Call, Model
 from tests.waiting import HANG, wait
 
@@ -72,7 +72,7 @@ def test_an_agent_goes_on_after_a_call_is_cancelled_and_ends_its_server(
     # some agent programs give their servers a short environment
     variables = control.env | {name: os.environ[name] for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR")}
     with Model(Call("stubborn", {"seconds": 60}), Call("echo", {"text": ECHOED}), "I am done.") as model:
-        started = agent.started(home, model.url, [sys.executable, "-m", "mcp_tui.demo"], variables)
+        started = agent.started(home, model.url, Entry([sys.executable, "-m", "mcp_tui.demo"], variables))
         installed = run("tap", "install", "demo", "--config", str(started.config), "--yes")
         assert installed.status == 0, installed.err
         with running(started, folder) as process:

@@ -333,7 +333,8 @@ async def day(call) -> None:
             done = str(await call(tool, given, None))
         except Exception as error:  # noqa: BLE001 - wrong arguments are refused in many ways
             done = type(error).__name__
-        print("gave:", done if len(done) < 10_000 else len(done))
+        # in one piece: other threads of some packages print, too
+        sys.stdout.write(f"\ngave: {done if len(done) < 10_000 else len(done)}\n")
 
     letter, wrong = {"to": "Ada", "seconds": 0}, {"seconds": 0, "steps": 0}
     for tool, given in (("add", WORDS), ("send", letter), ("count", wrong)):
