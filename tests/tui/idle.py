@@ -28,8 +28,15 @@ apps: set[App[Any]] = set()
 """Apps under test."""
 
 
+_rest: list[asyncio.Handle] = []
+"""What the event loop runs first after an app was found idle: until then nothing has happened."""
+
+
 async def idle(min_sleep: float = 0.0, max_sleep: float = 0.0) -> None:
     """Return when every app under test has nothing left to do. Both parameters are Textual's, and mean nothing here."""
+    loop: Any = asyncio.get_running_loop()
+    if [*loop._ready] == _rest != []:  # Textual asks two or three times after each key
+        return
     quiet = 0
     for _ in range(MOST):
         await asyncio.sleep(0)
@@ -38,6 +45,7 @@ async def idle(min_sleep: float = 0.0, max_sleep: float = 0.0) -> None:
             for app in apps:
                 _refresh(app)
         elif quiet == 2 * ROUNDS:
+            _rest[:] = [loop.call_soon(_rest.clear)]
             return
 
 
