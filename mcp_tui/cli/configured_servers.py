@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import Exit, Failure, asked, out, show, table, warn
+from mcp_tui.cli.output import Exit, Failure, confirm, out, show, table, warn
 from mcp_tui.config import consent
 from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import Definition
@@ -114,7 +114,7 @@ def _trust(found: Definition, *, sure: bool) -> int:
     if consent.is_given(found):
         out("Already approved; nothing has changed since.")
         return Exit.COMPLETED
-    if not sure and not asked("Allow mcp-tui to start this server?", "approve in a script"):
+    if not sure and not confirm("Allow mcp-tui to start this server?", "approve in a script"):
         raise Failure(f"Not approved; {found.name!r} was not started.")
     consent.give(found)
     out("Approved. If the definition changes, mcp-tui asks again.")

@@ -59,7 +59,7 @@ PAYLOAD_CHARACTERS: Final = 16_000
 def run(_name: str, given: Words) -> int:
     """Writes the sessions; returns the exit status."""
     options = given.options
-    named = journals.every(given)
+    named = journals.all_named(given)
     if not named:
         raise Failure("Missing session. Give the start of its name, a file, last, or --client.")
     if options.id is not None and options.cancellations:

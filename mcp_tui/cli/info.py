@@ -19,7 +19,7 @@ from mcp_tui.client import Client
 from mcp_tui.client.catalogue import LISTS, ListFailed, every
 from mcp_tui.client.lint import CUT, LINT_RULES, LintFinding, lint
 from mcp_tui.client.parameters import schema_of, usage
-from mcp_tui.client.schemas import written
+from mcp_tui.client.schemas import path_text
 from mcp_tui.protocol import units
 from mcp_tui.protocol.events import Connected, Pollution, Violation
 from mcp_tui.protocol.messages import Json
@@ -192,7 +192,7 @@ async def _lint(session: HeadlessSession, made: reports.Reports) -> int:
     made.judged(_cases(found, (time.monotonic() - began) / len(LINT_RULES)))
     if printer.json:
         fields = ("rule", "tool", "path", "detail")
-        values = ((each.rule, each.tool or None, written(each.path), each.detail) for each in found)
+        values = ((each.rule, each.tool or None, path_text(each.path), each.detail) for each in found)
         printer.value([dict(zip(fields, each, strict=True)) for each in values])
     else:
         for rule, findings in groupby(found, key=lambda each: each.rule):

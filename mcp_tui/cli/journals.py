@@ -18,19 +18,19 @@ from mcp_tui.live.running import sessions
 from mcp_tui.live.sockets import sockets
 
 
-def chosen(given: Words) -> Journal | None:
+def one_journal(given: Words) -> Journal | None:
     """Returns the one session that a command names; ``None`` if it names none.
 
     Raises:
-        Failure: as :func:`every`, or the command names several sessions.
+        Failure: as :func:`all_named`, or the command names several sessions.
         RecordingError: the folder of journals cannot be read.
     """
     if len(given.words) > 1:
         raise Failure(f"Unexpected argument {given.words[1]!r}. {given.name} takes one session.")
-    return next(iter(every(given)), None)
+    return next(iter(all_named(given)), None)
 
 
-def every(given: Words) -> list[Journal]:
+def all_named(given: Words) -> list[Journal]:
     """Returns the sessions that a command names, each once.
 
     Raises:
@@ -150,7 +150,7 @@ def find(named: str) -> Journal:
 
 def _running(start: str) -> Journal:
     """Returns the journal of a running session, with its name in ``ps``."""
-    session = running_sessions.named(start)
+    session = running_sessions.running_named(start)
     if not session.summary.recording:
         raise Failure(
             f"Session {session.name} keeps no recording, so there is nothing to read. Use mcp-tui ps."

@@ -67,7 +67,7 @@ def run(_name: str, given: Words) -> int:
         raise Failure(f"Invalid --limit {limit}. Use a number of 0 or more.")
     if limit is None and not formats:
         limit = SHOWN_CANCELLATIONS
-    named = journals.every(given)
+    named = journals.all_named(given)
     passes = _filter(given)
     sessions = _sessions(named)
     found = [each for each in index.log(sessions, internal=options.internal) if passes(each)]
@@ -285,7 +285,7 @@ def _sum_forms(found: Iterable[Logged], calls: Iterable[LoggedCall]) -> Forms:
 def _timed(took: Sequence[float | None]) -> dict[str, Any]:
     """Returns the number of calls, the number of answers in time, and the percentiles of their times in seconds."""
     answers = [each for each in took if each is not None]
-    ranks = (units.rank(answers, share) if answers else None for share in _TIMES.values())
+    ranks = (units.percentile(answers, share) if answers else None for share in _TIMES.values())
     return {"calls": len(took), "answers": len(answers), **dict(zip(_TIMES, ranks, strict=True))}
 
 

@@ -48,7 +48,7 @@ def _replay(given: Words) -> int:
 
     if given.options.follow and given.options.speed is not None:
         raise Failure("Use either --follow or --speed, not both.")
-    where = journals.chosen(given)
+    where = journals.one_journal(given)
     if where is None:
         raise Failure("Missing recording. Give a file, the start of a session's name, or last.")
     recording = Recording(where.paths[0])
@@ -69,7 +69,7 @@ def _attach(given: Words) -> int:
 
     if len(given.words) > 1:
         raise Failure(f"Unexpected argument {given.words[1]!r}. attach takes one session, or one client.")
-    chosen = running_sessions.wanted(given.words[0] if given.words else None)
+    chosen = running_sessions.find_running(given.words[0] if given.words else None)
     every = [chosen] if isinstance(chosen, Running) else chosen.sessions
     if not any(each.summary.recording for each in every):
         what = f"Session {every[0].name}" if len(every) == 1 else f"{chosen.client_name}"

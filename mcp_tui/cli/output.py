@@ -89,7 +89,7 @@ def in_workflow() -> bool:
     return os.environ.get("GITHUB_ACTIONS", "") not in ("", "false")
 
 
-def defused(text: str) -> str:
+def without_commands(text: str) -> str:
     """Returns lines that a workflow does not take for its commands.
 
     It executes ``::error::…`` at the start of a line, and ``##[error]…`` anywhere, whoever wrote it. In JSON only the
@@ -107,15 +107,15 @@ def out(text: str, *, end: str = "\n", flush: bool = False) -> None:
         Failure: it cannot be written; the text is empty if the reader is gone.
     """
     try:
-        print(defused(text) if end == "\n" else text, end=end, flush=flush)
+        print(without_commands(text) if end == "\n" else text, end=end, flush=flush)
     except OSError as error:
-        give_up()
+        discard_stdout()
         if isinstance(error, BrokenPipeError):
             raise Failure("", Exit.STDOUT_CLOSED) from None
         raise Failure(f"Cannot write to stdout: {error.strerror}.", Exit.DEFECT) from None
 
 
-def give_up() -> None:
+def discard_stdout() -> None:
     """Redirects stdout to the null device, because Python writes the rest of its buffer again at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -129,10 +129,10 @@ def warn(text: str, lines: Sequence[str] = ()) -> None:
 
     with contextlib.suppress(OSError):
         shown = (clean(f"mcp-tui: {text}"), *(f"  {brief(line, 1000)}" for line in lines))
-        print(defused("\n".join(shown)), file=sys.stderr, flush=True)
+        print(without_commands("\n".join(shown)), file=sys.stderr, flush=True)
 
 
-def asked(question: str, purpose: str) -> bool:
+def confirm(question: str, purpose: str) -> bool:
     """Asks a person yes or no; the default is no. ``purpose`` says what ``--yes`` is for.
 
     Raises:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Any, Final
 
-from mcp_tui.cli.output import Exit, colourful, defused, dump, give_up
+from mcp_tui.cli.output import Exit, colourful, discard_stdout, dump, without_commands
 from mcp_tui.client.stderr_lines import reports_error
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
@@ -153,7 +153,7 @@ class Printer:
 
     def say(self, text: str, *, dim: bool = False, red: bool = False) -> None:
         """Prints a line for people to stderr."""
-        line = defused(
+        line = without_commands(
             clean(text if len(text) <= PRINTED_CHARACTERS else f"{text[: PRINTED_CHARACTERS - 1]}…")
         )
         style = "2" if dim else "31" if red else ""
@@ -167,7 +167,7 @@ class Printer:
 
     def out(self, text: str) -> None:
         """Prints a line to stdout. Text from a server must be cleaned or encoded already."""
-        self.streams.put(f"{defused(text)}\n")
+        self.streams.put(f"{without_commands(text)}\n")
 
     def put(self, data: bytes | str) -> None:
         """Writes bytes or text to stdout unchanged."""
@@ -269,7 +269,7 @@ class Streams:
             sys.stdout.flush()
         except (OSError, ValueError) as error:
             self._broken = True
-            give_up()
+            discard_stdout()
             unread = isinstance(error, (BrokenPipeError, ValueError))
             if not unread:
                 _write_err(f"mcp-tui: Cannot write to stdout: {error.strerror}.\n")

@@ -164,7 +164,7 @@ def _cells(session: Running, row: InFlight) -> tuple[SafeText, ...]:
     limits = [each for each in (row.timeout, row.max_timeout) if each is not None]
     summary = session.summary
     return (
-        brief(f"{session.name}/{spelled(row, summary)}", 100),
+        brief(f"{session.name}/{id_for_cancel(row, summary)}", 100),
         brief(session.client_name, 30),
         brief(summary.where, 40),
         brief(summary.server, 20),
@@ -184,7 +184,7 @@ NUMBER: Final = "number:"
 TEXT: Final = "text:"
 
 
-def spelled(row: InFlight, summary: Summary) -> str:
+def id_for_cancel(row: InFlight, summary: Summary) -> str:
     """Returns the id of a request as ``cancel`` accepts it: with its type if another request has the same text."""
     text = str(row.id)
     alike = any(str(each.id) == text for each in summary.requests if type(each.id) is not type(row.id))
@@ -300,7 +300,7 @@ def cancel_request(named: str, reason: str) -> str:
     return f"Cancelled {request}."
 
 
-def wanted(start: str | None) -> Running | RunningClient:
+def find_running(start: str | None) -> Running | RunningClient:
     """Returns the running sessions that a word means: one session, or all of a client; without a word, the only one.
 
     The whole name of a session or of its server comes first, then a client, then the start of a session's name.
@@ -311,7 +311,7 @@ def wanted(start: str | None) -> Running | RunningClient:
     running, _ = sessions()
     if start is None:
         clients = by_client(running)
-        return clients[0] if len(clients) == 1 and len(running) > 1 else only()
+        return clients[0] if len(clients) == 1 and len(running) > 1 else only_running()
     is_one = any(start in (each.name, each.summary.server) for each in running)
     found = [] if is_one else clients_named(running, start)
     if len(found) > 1:
@@ -320,11 +320,11 @@ def wanted(start: str | None) -> Running | RunningClient:
             f"{len(found)} running clients are called {start!r}. Name one by its process.", lines=lines
         )
     if not found:
-        return named(start)
+        return running_named(start)
     return found[0]
 
 
-def named(start: str) -> Running:
+def running_named(start: str) -> Running:
     """Returns the running session whose name begins with ``start``, or else the only one with a server of this name.
 
     Raises:
@@ -355,7 +355,7 @@ def named(start: str) -> Running:
     raise Failure(f"Session {name} has ended. mcp-tui ps lists what is in flight.")
 
 
-def only() -> Running:
+def only_running() -> Running:
     """Returns the only running session.
 
     Raises:
@@ -398,7 +398,7 @@ def shared_client(given: Words) -> Callable[[], Requester]:
 
     for wrong in _of_connections(given):
         raise Failure(f"{wrong} does not go with --session: the workbench has its connection already.")
-    session = named(given.options.session)
+    session = running_named(given.options.session)
     if (kind := session.summary.kind) != "workbench":
         why = "its connection belongs to its client" if kind == "tap" else "it is a command"
         raise Failure(f"Session {session.name} shares no connection: {why}. Name a workbench.")

@@ -19,7 +19,7 @@ from mcp_tui.cli import journals
 from mcp_tui.cli.check import Assertion, Findings, MatchedRow, judge
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure
-from mcp_tui.cli.running_sessions import cancel_request, request_id, request_row, spelled
+from mcp_tui.cli.running_sessions import cancel_request, id_for_cancel, request_id, request_row
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel
 from mcp_tui.demo.demo_catalogue import as_of, cacheable
@@ -189,7 +189,7 @@ def _running(own: frozenset[TypedId], *, client: str, limit: int) -> Served:
             ours = row.name in _NAMES if row.method == "tools/call" else row.elapsed < ANSWERED_SECONDS
             if here and ours and (type(row.id), row.id) in own:
                 continue
-            named = f"{session.name}/{spelled(row, summary)}"
+            named = f"{session.name}/{id_for_cancel(row, summary)}"
             recording = Path(summary.recording).stem or None
             rows.append(
                 (row.elapsed, {"request": named, "recording": recording, **request_row(session, row)})

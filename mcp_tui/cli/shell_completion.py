@@ -127,14 +127,16 @@ def _first_words(name: str | None, before: Sequence[str]) -> Iterable[str]:
 def _running(name: str) -> list[str]:
     """Returns the running sessions, or their requests in flight, for a command that takes one."""
     # Each tab starts a process, so it loads only the modules that it needs.
-    from mcp_tui.cli.running_sessions import spelled
+    from mcp_tui.cli.running_sessions import id_for_cancel
     from mcp_tui.live.running import sessions
     from mcp_tui.live.sockets import sockets
 
     if name == "attach":
         return sorted(sockets())
     running = sessions()[0] if name == "cancel" else ()
-    return [f"{each.name}/{spelled(row, each.summary)}" for each in running for row in each.summary.requests]
+    return [
+        f"{each.name}/{id_for_cancel(row, each.summary)}" for each in running for row in each.summary.requests
+    ]
 
 
 def _values(names: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers
 from mcp_tui.client.catalogue_changes import Catalogue, Change, Rank, changes
 from mcp_tui.client.lint import CUT
 from mcp_tui.client.normal_form import normal_catalogue, text_of
-from mcp_tui.client.schemas import parse_json, written
+from mcp_tui.client.schemas import parse_json, path_text
 from mcp_tui.config.documents import Document, Language
 from mcp_tui.journal.records import why
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
@@ -208,7 +208,7 @@ def line_in_lock(text: str, path: Sequence[str | int]) -> int:
 
 
 def _cells(change: Change) -> tuple[str, str, str]:
-    place = written(change.path)
+    place = path_text(change.path)
     said = f"{place}: {change.detail}" if place else change.detail
     return change.rank.value, f"{change.kind.removesuffix('s')} {change.name}", said
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from mcp_tui import clock
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.options import options_of
-from mcp_tui.cli.output import Exit, Failure, asked, out, show, table, warn
+from mcp_tui.cli.output import Exit, Failure, confirm, out, show, table, warn
 from mcp_tui.cli.target import NeedsConsent, in_force, require_consent
 from mcp_tui.client.session_store import shown
 from mcp_tui.config import consent
@@ -86,7 +86,7 @@ def run(given: Words) -> int:
         for line in changes[0].edit.diff() if changes[0].edit else ():
             out(clean(line))
     what = f"{_count(len(changes), 'entry', 'entries')} in {_count(len(last), 'file', 'files')}"
-    if not (chosen.yes or asked(f"Change {what}?", "write it in a script")):
+    if not (chosen.yes or confirm(f"Change {what}?", "write it in a script")):
         raise Failure("Nothing was written.")
     return _write(changes, last.values(), what)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice, product
 from typing import Final
 
-from mcp_tui.client.schemas import Schema, is_of, parse_json, wanted
+from mcp_tui.client.schemas import Schema, is_of, parse_json, type_words
 from mcp_tui.protocol.messages import Json
 
 COMBINATIONS: Final = 64
@@ -85,7 +85,7 @@ def _typed(name: str, text: str, kinds: list[frozenset[str]]) -> list[Json]:
         return [text] if as_text else [value, text]
     if not as_json and not as_text:
         shown = text if len(text) <= 80 else f"{text[:79]}…"
-        raise ArgumentError(f"{name} must be {wanted(types)}, not {shown!r}{_way(name, text, types)}")
+        raise ArgumentError(f"{name} must be {type_words(types)}, not {shown!r}{_way(name, text, types)}")
     found = [value] if as_json else []
     return [*found, text] if as_text and value != text else found or [text]
 

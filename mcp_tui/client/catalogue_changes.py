@@ -31,7 +31,7 @@ from mcp_tui.client.constraints import (
     values_of,
 )
 from mcp_tui.client.normal_form import ANNOTATIONS, KEYS, canonical
-from mcp_tui.client.schemas import REFERENCE_HOPS, SCHEMA_DEPTH, Path, Schema, written
+from mcp_tui.client.schemas import REFERENCE_HOPS, SCHEMA_DEPTH, Path, Schema, path_text
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, number, objects_in, shown, texts_in
 from mcp_tui.protocol.values import frozen
 
@@ -64,7 +64,7 @@ class Change:
 
     def fields(self) -> dict[str, Json]:
         """The difference as JSON."""
-        place = written(self.path)
+        place = path_text(self.path)
         return {
             "rank": self.rank.value,
             "kind": self.kind,
@@ -120,7 +120,7 @@ def changes(old: Catalogue, new: Catalogue) -> list[Change]:
     ranks, kinds = list(Rank), list(KEYS)
     return sorted(
         found,
-        key=lambda each: (ranks.index(each.rank), kinds.index(each.kind), each.name, written(each.path)),
+        key=lambda each: (ranks.index(each.rank), kinds.index(each.kind), each.name, path_text(each.path)),
     )
 
 

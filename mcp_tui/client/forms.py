@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Final, cast
 
 from mcp_tui.client.parameters import Variant, ways
-from mcp_tui.client.schemas import REQUIRED, Problem, Schema, is_of, mistake, parse_json, wanted
+from mcp_tui.client.schemas import REQUIRED, Problem, Schema, is_of, mistake, parse_json, type_words
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, in_range, json_type, texts_in
 from mcp_tui.protocol.values import frozen
@@ -231,7 +231,7 @@ def _any(field: Field, text: str) -> Json:
         return text
     if value is None and field.nullable:
         return None
-    raise Unreadable(f"must be {wanted(field.types)}")
+    raise Unreadable(f"must be {type_words(field.types)}")
 
 
 def _listed(item: Field, text: str) -> Json:

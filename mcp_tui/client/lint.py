@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final, cast
 
-from mcp_tui.client.schemas import DATA_KEYWORDS, MAX_SUBSCHEMAS, SCHEMAS_BY_NAME, Path, Schema, written
+from mcp_tui.client.schemas import DATA_KEYWORDS, MAX_SUBSCHEMAS, SCHEMAS_BY_NAME, Path, Schema, path_text
 from mcp_tui.protocol.messages import Json, as_object, as_text, shown, texts_in
 from mcp_tui.protocol.values import frozen
 
@@ -61,7 +61,7 @@ class LintFinding:
     detail: str
 
     def __str__(self) -> str:
-        place = written(self.path)
+        place = path_text(self.path)
         said = f"{place}: {self.detail}" if place else self.detail
         return f"{self.tool}  {said}".lstrip()
 
@@ -185,7 +185,7 @@ def _invalid(whole: dict[str, Json]) -> str:
     try:
         jsonschema_rs.meta.validate(whole)
     except jsonschema_rs.ValidationError as error:
-        place = written(tuple(error.instance_path))
+        place = path_text(tuple(error.instance_path))
         return f"{place}: {error.message}"[:300] if place else error.message[:300]
     except Exception:  # noqa: BLE001 - whatever a hostile schema does to the validator
         return ""

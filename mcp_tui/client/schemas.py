@@ -50,13 +50,13 @@ class Problem:
     advisory: bool = False
 
     def __str__(self) -> str:
-        place = written(self.path)
+        place = path_text(self.path)
         if self.text == REQUIRED and place:
             return f"{place} is required"
         return f"{place}: {self.text}" if place else self.text
 
 
-def written(path: Path) -> str:
+def path_text(path: Path) -> str:
     """Returns a path in a value as code: ``items[0].price``."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return "".join(parts).removeprefix(".")
@@ -475,6 +475,6 @@ def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return dict(pairs)
 
 
-def wanted(types: Iterable[str]) -> str:
+def type_words(types: Iterable[str]) -> str:
     """Returns types in words: ``a number or null``."""
     return " or ".join(TYPE_PHRASES.get(kind, kind) for kind in sorted(types))

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.states import KIND_WORDS, Kind, Origin, RequestId, Signal
-from mcp_tui.protocol.units import limit, moment, number, rejected_words, size, span, unpainted
+from mcp_tui.protocol.units import after_words, limit, number, rejected_words, size, span, unpainted
 
 E = TypeVar("E", bound=ev.Event)
 
@@ -187,7 +187,7 @@ _GUARD_WORDS: Final = {
 def _late(event: ev.Late) -> str:
     code = "" if event.code is None else str(event.code)
     bytes_ = size(event.size) if event.size else ""
-    at = moment(event.after, event.most)
+    at = after_words(event.after, event.most)
     name = "half of an answer" if event.partial else f"late {RESPONSE_NAMES[event.kind]}"
     said = _join(name, code, bytes_, _cut(event.summary), at)
     return f"{said}, after the end of watching" if event.after_end else f"{said}, ignored"

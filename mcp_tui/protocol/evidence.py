@@ -15,7 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.protocol.states import KIND_WORDS, LISTEN, TRANSIT, Cause, Kind, Signal, State
-from mcp_tui.protocol.units import moment, rejected_words, size, span
+from mcp_tui.protocol.units import after_words, rejected_words, size, span
 
 if TYPE_CHECKING:
     from mcp_tui.protocol.events import CancelRequested
@@ -445,7 +445,7 @@ def _unanswered(row: Request) -> str:
 
 
 def _progress(row: Request, progress: Evidence, until: float, *, quiet: bool) -> str:
-    last = moment(progress.last_after, progress.most)
+    last = after_words(progress.last_after, progress.most)
     if is_still_progressing(row, until):
         whole = span(watched_until(row, until) - (row.signalled_at or 0.0))
         count = "1 message" if progress.count == 1 else f"{progress.count:,} messages"
@@ -468,7 +468,7 @@ def late_words(evidence: Evidence, *, task: bool = False) -> str:
     bytes_ = f" ({size(evidence.size)})" if evidence.kind is Kind.OVERSIZE else ""
     if evidence.partial:
         name = f"half of an answer ({evidence.size:,} bytes) came"
-    return f"{name}{code}{bytes_} {moment(evidence.after, evidence.most)}"
+    return f"{name}{code}{bytes_} {after_words(evidence.after, evidence.most)}"
 
 
 def disconnected_words(row: Request) -> str:

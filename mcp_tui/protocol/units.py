@@ -35,7 +35,7 @@ def span(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def moment(after: float, most: float | None) -> str:
+def after_words(after: float, most: float | None) -> str:
     """Returns the words for a time after the cancel: ``at +31 ms``, or a range if only its bounds are known."""
     if most is None or span(most) == span(after):
         return f"at +{span(after)}"
@@ -48,7 +48,7 @@ def rejected_words(code: int | None, after: float) -> str:
     return f"{said}{'' if code is None else f' ({code})'}, {span(after)} after the cancel"
 
 
-def rank(values: Iterable[float], share: float) -> float:
+def percentile(values: Iterable[float], share: float) -> float:
     """Returns a percentile by the nearest rank, so that the result is one of the values; ``share`` 0.5 is the median."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]

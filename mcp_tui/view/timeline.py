@@ -270,7 +270,7 @@ def latencies(rows: Iterable[Request]) -> list[Latency]:
         if row.answered_after is not None:
             times.setdefault(request(row), []).append(row.answered_after)
     made = [
-        Latency(sort, len(each), units.rank(each, 0.50), units.rank(each, 0.95))
+        Latency(sort, len(each), units.percentile(each, 0.50), units.percentile(each, 0.95))
         for sort, each in times.items()
     ]
     return sorted(made, key=lambda each: (-each.answers, each.label))

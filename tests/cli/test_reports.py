@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_tui.cli import reports
-from mcp_tui.cli.output import Exit, defused
+from mcp_tui.cli.output import Exit, without_commands
 from mcp_tui.cli.reports import ReportCase, ReportFinding, ReportRule
 from mcp_tui.cli.snapshot import line_in_lock
 from tests.cases import cases
@@ -246,8 +246,8 @@ def test_findings_stand_at_their_places_and_the_first_of_each_level_are_shown(
     assert first["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%2Cb%3Ac%25.lock"
     assert "](" not in first["message"]["text"]
     assert last["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "server.py"
-    assert defused("a\n \t::b::\n::") == "a\n \t\\::b::\n\\::"
-    assert json.loads(defused(json.dumps("##[x]"))) == "##[x]"
+    assert without_commands("a\n \t::b::\n::") == "a\n \t\\::b::\n\\::"
+    assert json.loads(without_commands(json.dumps("##[x]"))) == "##[x]"
 
 
 LOCK: Final = '{"b": {"a": 1},\n "tools":\n {"x": {"tools": {"y": 0}},\n  "y": {"in": {"p":\n [1]}}}}'
