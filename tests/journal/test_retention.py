@@ -144,9 +144,9 @@ def test_nothing_is_touched_that_is_not_ours(tmp_path: Path) -> None:
 
 HOLD = """
 import sys
-from mcp_tui.journal import files
+from mcp_tui.journal import journal_files
 from mcp_tui.journal.writer import Writer
-writer = Writer(files.new_journal_path("held"))
+writer = Writer(journal_files.new_journal_path("held"))
 print(writer.path.name, flush=True)
 sys.stdin.read()
 """
