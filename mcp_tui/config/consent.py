@@ -109,32 +109,32 @@ def consent_details(definition: Definition) -> list[tuple[str, str]]:
     defined = ("defined in", f"{definition.place} ({definition.source.title})")
     if launch is None:
         return [defined]
-    said: list[tuple[str, str]] = []
+    details: list[tuple[str, str]] = []
     if launch.transport == "stdio":
         words = (definition.shown(each) for each in (launch.command, *launch.args))
         folder = definition.folder or definition.around.cwd
         cwd = folder / (definition.shown(launch.cwd) if launch.cwd else "")
-        told = _deciding(definition)
-        said.append(("program", _program(definition, folder)))
-        said += [
+        deciding = _deciding(definition)
+        details.append(("program", _program(definition, folder)))
+        details += [
             ("variable", f"{name}={mask_url(value) if '://' in value else value}")
-            for name, value in told.items()
+            for name, value in deciding.items()
         ]
-        said.append(("command", " ".join(_quoted(each) for each in words)))
-        said += [("folder", str(cwd)), defined]
+        details.append(("command", " ".join(_quoted(each) for each in words)))
+        details += [("folder", str(cwd)), defined]
         # An envFile may have many variables, so only those that decide what runs are shown.
         decide = (name for name in _given(definition) if DECIDING.fullmatch(name))
-        said += [("sets", name) for name in dict.fromkeys((*launch.env, *decide)) if name not in told]
+        details += [("sets", name) for name in dict.fromkeys((*launch.env, *decide)) if name not in deciding]
         if launch.env_file:
-            said.append(("env file", definition.shown(launch.env_file)))
+            details.append(("env file", definition.shown(launch.env_file)))
     else:
-        said += [("URL", definition.shown(launch.url)), defined]
-        said += [("header", name) for name in launch.headers]
+        details += [("URL", definition.shown(launch.url)), defined]
+        details += [("header", name) for name in launch.headers]
         certificate = (launch.client_cert, launch.client_key)
-        said += [("certificate", definition.shown(path)) for path in certificate if path]
-    said += [("reads", name) for name in launch.names(VariableKind.ENV)]
-    said += [("input", f"{each.id}{_default(each)}") for each in launch.inputs]
-    return said
+        details += [("certificate", definition.shown(path)) for path in certificate if path]
+    details += [("reads", name) for name in launch.names(VariableKind.ENV)]
+    details += [("input", f"{each.id}{_default(each)}") for each in launch.inputs]
+    return details
 
 
 def _default(asked: AskedInput) -> str:

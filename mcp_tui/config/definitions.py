@@ -74,15 +74,15 @@ class AskedInput:
     options: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, id_: str, said: dict[str, Json]) -> AskedInput:
+    def read(cls, id_: str, members: dict[str, Json]) -> AskedInput:
         """Reads the description of an input, from an editor's file or from a ``server.json`` with keys in ``snake_case``."""
-        default = said.get("default")
-        options = as_list(said.get("options") or said.get("choices"))
+        default = members.get("default")
+        options = as_list(members.get("options") or members.get("choices"))
         return cls(
             id_,
-            description=str(said.get("description") or ""),
+            description=str(members.get("description") or ""),
             default=None if default is None else str(default),
-            secret=said.get("password") is True or said.get("is_secret") is True,
+            secret=members.get("password") is True or members.get("is_secret") is True,
             options=tuple(str(as_object(each).get("value", each)) for each in options),
         )
 
@@ -548,9 +548,9 @@ def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
 
 def _kind(reader: DefinitionReader) -> str:
     """Returns the transport that an entry names: ``stdio``, ``http``, ``sse``, or an empty text."""
-    said = reader.get("type") or reader.get("transportType") or reader.get("transport") or ""
-    said = as_object(said).get("type", "") if isinstance(said, dict) else said
-    word = str(said).lower().replace("_", "-")
+    kind = reader.get("type") or reader.get("transportType") or reader.get("transport") or ""
+    kind = as_object(kind).get("type", "") if isinstance(kind, dict) else kind
+    word = str(kind).lower().replace("_", "-")
     if word not in _TRANSPORT_WORDS:
         raise ConfigError(f"unknown transport {word!r}")
     return _TRANSPORT_WORDS[word]

@@ -164,14 +164,14 @@ def _parse(read: Callable[[str], Any], text: str, path: Path, form: str) -> Any:
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply") from None
     except json.JSONDecodeError as error:
-        line, column, said = error.lineno, error.colno, error.msg.removesuffix(" starting at")
+        line, column, reason = error.lineno, error.colno, error.msg.removesuffix(" starting at")
     except tomllib.TOMLDecodeError as error:
         found = _WHERE.search(str(error))
-        said = _WHERE.sub("", str(error))
+        reason = _WHERE.sub("", str(error))
         line, column = (int(found[1]), int(found[2])) if found and found[1] else (text.count("\n") + 1, None)
     except ValueError as error:
-        said = str(error)
-    raise ConfigError(f"{at(path, line, column)}: not valid {form} ({said[:1].lower()}{said[1:]})")
+        reason = str(error)
+    raise ConfigError(f"{at(path, line, column)}: not valid {form} ({reason[:1].lower()}{reason[1:]})")
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------

@@ -109,10 +109,10 @@ def _needs(program: Path) -> list[Path]:
             first, second = stream.readline(4096), stream.readline(4096)
     except OSError:
         return []
-    beside = program.resolve().with_name
+    sibling = program.resolve().with_name
     if second.startswith(b"# Starts mcp-tui"):
-        return [beside("mcp-tui-client"), *_needs(beside("mcp-tui-client"))]
+        return [sibling("mcp-tui-client"), *_needs(sibling("mcp-tui-client"))]
     if second.startswith(b"'''exec'"):  # pip's form for an interpreter with a long path, or with blanks in it
-        return [beside("python")]
+        return [sibling("python")]
     words = first[2:].split() if first.startswith(b"#!") else []
     return [Path(os.fsdecode(each)) for each in words[:1]]

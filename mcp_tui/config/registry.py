@@ -74,26 +74,26 @@ class _Inputs:
     def __init__(self) -> None:
         self.by_id: dict[str, AskedInput] = {}
 
-    def ask(self, id_: str, said: dict[str, Json]) -> ConfigVariable:
+    def ask(self, id_: str, members: dict[str, Json]) -> ConfigVariable:
         """Adds an input; returns the variable for it."""
-        self.by_id[id_] = AskedInput.read(id_, said)
+        self.by_id[id_] = AskedInput.read(id_, members)
         return ConfigVariable(VariableKind.INPUT, id_, f"{{{id_}}}")
 
-    def value(self, said: dict[str, Json], id_: str) -> Template | None:
+    def value(self, members: dict[str, Json], id_: str) -> Template | None:
         """Returns the value of an argument, variable, or header; ``None`` if it is optional and has no value."""
-        value = said.get("value")
+        value = members.get("value")
         if isinstance(value, str):
-            return self.parts(value, as_object(said.get("variables")))
-        if said.get("is_required") is True or said.get("default") is not None:
-            return (self.ask(id_, said),)
+            return self.parts(value, as_object(members.get("variables")))
+        if members.get("is_required") is True or members.get("default") is not None:
+            return (self.ask(id_, members),)
         return None
 
     def named(self, entries: Json) -> dict[str, Template]:
         """Returns variables or headers by name, without optional ones that have no value."""
         found: dict[str, Template] = {}
-        for said in objects_in(entries):
-            name = str(said.get("name") or "")
-            value = self.value(said, name)
+        for entry in objects_in(entries):
+            name = str(entry.get("name") or "")
+            value = self.value(entry, name)
             if name and value is not None:
                 found[name] = value
         return found
@@ -146,14 +146,14 @@ def _package(way: dict[str, Json], inputs: _Inputs) -> ServerLaunch:
 
 
 def _arguments(given: list[dict[str, Json]], inputs: _Inputs) -> Iterator[Template]:
-    for number, said in enumerate(given, 1):
-        name = str(said.get("name") or "")
-        is_named = said.get("type") == "named" and bool(name)
-        if is_named and not _takes_value(said):
+    for number, argument in enumerate(given, 1):
+        name = str(argument.get("name") or "")
+        is_named = argument.get("type") == "named" and bool(name)
+        if is_named and not _takes_value(argument):
             yield (name,)
             continue
-        hint = str(said.get("value_hint") or name.lstrip("-") or f"argument {number}")
-        value = inputs.value(said, hint)
+        hint = str(argument.get("value_hint") or name.lstrip("-") or f"argument {number}")
+        value = inputs.value(argument, hint)
         if value is None:
             continue
         if is_named:
@@ -165,11 +165,13 @@ _VALUED: Final = ("default", "value_hint", "placeholder", "choices", "variables"
 """The fields that only named arguments with a value have."""
 
 
-def _takes_value(said: dict[str, Json]) -> bool:
+def _takes_value(argument: dict[str, Json]) -> bool:
     """Whether a named argument takes a value; otherwise it is a flag."""
-    if said.get("value"):
+    if argument.get("value"):
         return True
     valued = any(
-        said.get(field) not in (None, False, [], {}) for field in _VALUED if said.get(field) != "boolean"
+        argument.get(field) not in (None, False, [], {})
+        for field in _VALUED
+        if argument.get(field) != "boolean"
     )
-    return valued or is_secret_name(str(said.get("name")))
+    return valued or is_secret_name(str(argument.get("name")))

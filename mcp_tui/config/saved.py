@@ -202,13 +202,13 @@ def _read(file: Path) -> list[SavedCall]:
         raise ConfigError(f"{file}: not a file of saved calls") from None
     if whole.get("version") != SAVED_FORMAT:
         raise ConfigError(f"{file}: written by another version of mcp-tui")
-    said = as_object(whole.get("server"))
-    command, env, headers = (tuple(texts_in(said.get(each))) for each in ("command", "env", "headers"))
+    members = as_object(whole.get("server"))
+    command, env, headers = (tuple(texts_in(members.get(each))) for each in ("command", "env", "headers"))
     texts = {
-        each: as_text(said.get(each))
+        each: as_text(members.get(each))
         for each in ("name", "cwd", "url", "values", "client_cert", "client_key")
     }
-    transport = as_text(said.get("transport")) or "auto"
+    transport = as_text(members.get("transport")) or "auto"
     server = SavedServer(command=command, env=env, headers=headers, transport=transport, **texts)
     calls: list[SavedCall] = []
     for name, value in as_object(whole.get("calls")).items():
@@ -263,6 +263,6 @@ def remember(target: Target) -> None:
     else:
         made = Recent(line=shlex.join(server.command), folder=str(Path(server.cwd or "").absolute()))
     entries = [made, *(each for each in load_recent() if each != made)][:RECENT_SERVERS]
-    kept = [{name: value for name, value in asdict(each).items() if value} for each in entries]
+    saved_entries = [{name: value for name, value in asdict(each).items() if value} for each in entries]
     with suppress(ConfigError):
-        write_own(recent_file(), kept)
+        write_own(recent_file(), saved_entries)

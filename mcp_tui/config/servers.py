@@ -197,9 +197,9 @@ def read_place(
         )
         yield from _defined(made, entries, document, path, off)
     if surely and not any(key.partition(".")[0] in fields for key in (*PLAIN_FILE.keys, *place.source.keys)):
-        there = ", ".join(f"{name[:40]!r}" for name in list(fields)[:5]) or "nothing"
+        names = ", ".join(f"{name[:40]!r}" for name in list(fields)[:5]) or "nothing"
         wanted = f"{', '.join(PLAIN_FILE.keys[:-1])}, or {PLAIN_FILE.keys[-1]}"
-        raise ConfigError(f"{at(place.path, 1)}: no {wanted}, but {there}")
+        raise ConfigError(f"{at(place.path, 1)}: no {wanted}, but {names}")
 
 
 def _inside(fields: dict[str, Json], path: tuple[str, ...]) -> Json:
@@ -245,9 +245,9 @@ def _defined(
 ) -> Iterator[Definition]:
     whole, lines, earlier = as_object(document.whole), document.lines(*path), document.repeated(*path)
     inputs = tuple(
-        AskedInput.read(said["id"], said)
-        for said in objects_in(whole.get("inputs") or as_object(whole.get("mcp")).get("inputs"))
-        if isinstance(said.get("id"), str)
+        AskedInput.read(members["id"], members)
+        for members in objects_in(whole.get("inputs") or as_object(whole.get("mcp")).get("inputs"))
+        if isinstance(members.get("id"), str)
     )
     mcp = as_object(whole.get("mcp")) if made.source in (GEMINI, QWEN) else {}
     allowed = texts_in(mcp["allowed"]) if "allowed" in mcp else None
@@ -279,11 +279,11 @@ def _off_elsewhere(place: Place, around: Surroundings, read: Callable[[Path], Do
     if place.source is not CLAUDE_CODE:
         return found
     folders = (around.cwd, *around.cwd.parents)
-    mine = (each.path for each in places(around) if each.source is CLAUDE_CODE and each.folder is None)
+    own_files = (each.path for each in places(around) if each.source is CLAUDE_CODE and each.folder is None)
     settings = (
         folder / ".claude" / name for folder in folders for name in ("settings.json", "settings.local.json")
     )
-    for path in dict.fromkeys((*mine, *settings)):
+    for path in dict.fromkeys((*own_files, *settings)):
         try:
             whole = as_object(read(path).whole) if path.exists() else {}
         except (ConfigError, OSError):

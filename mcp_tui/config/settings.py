@@ -336,11 +336,11 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
     elif env.get("MCP_TUI_CONFIG"):
         wrong.append(f"{file}: file not found (set by MCP_TUI_CONFIG)")
     for knob in KNOBS:
-        said = env.get(knob.variable)
+        override = env.get(knob.variable)
         section, _, name = knob.key.rpartition(".")
-        inner = table.setdefault(section, {}) if said and section else table
-        if said and isinstance(inner, dict):  # a section that is not a table is reported below
-            inner[name] = _value(said, knob.default)
+        inner = table.setdefault(section, {}) if override and section else table
+        if override and isinstance(inner, dict):  # a section that is not a table is reported below
+            inner[name] = _value(override, knob.default)
             origins[knob.key] = knob.variable
     # Without a file and variables there is nothing to check, so pydantic, which takes long to load, is not imported.
     if not table:
@@ -434,9 +434,9 @@ def _sentence(keys: Keys, part: ErrorDetails) -> str:
         if close == keys[-1] or len(keys) == 1:  # the name exists, but in another table
             close = _PLACES.get(close, close)
         return f"unknown setting {key!r}" + (f"; did you mean {close!r}?" if close else "")
-    said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ").removeprefix("Value error, ")
-    kind = "true, false or 'auto'" if key == "ascii" else _TOML_KINDS.get(said, said)
+    text = part["msg"].removeprefix("Input should be ").removeprefix("a valid ").removeprefix("Value error, ")
+    kind = "true, false or 'auto'" if key == "ascii" else _TOML_KINDS.get(text, text)
     value = part["input"]
-    said = str(value).lower() if isinstance(value, bool) else repr(value)
-    short = isinstance(value, (str, int, float)) and len(said) < 60
-    return f"{key} must be {kind}, not {said if short else 'the given value'}"
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    short = isinstance(value, (str, int, float)) and len(text) < 60
+    return f"{key} must be {kind}, not {text if short else 'the given value'}"

@@ -75,8 +75,10 @@ def dialect(pattern: str, made: Callable[[re.Match[str]], ConfigVariable | None]
 
 
 def _environment(match: re.Match[str]) -> ConfigVariable:
-    said = match.groupdict()
-    return ConfigVariable(VariableKind.ENV, said.get("bare") or said["name"], match[0], said.get("default"))
+    groups = match.groupdict()
+    return ConfigVariable(
+        VariableKind.ENV, groups.get("bare") or groups["name"], match[0], groups.get("default")
+    )
 
 
 _BRACED: Final = rf"\$\{{(?P<name>{_VARIABLE_NAME})(?::-(?P<default>[^}}]*))?\}}"
@@ -90,8 +92,8 @@ shell: Final = dialect(rf"\$(?P<bare>{_VARIABLE_NAME})|{_BRACED}", _environment)
 
 
 def _of_editor(match: re.Match[str]) -> ConfigVariable | None:
-    said = match["said"]
-    prefix, colon, name = said.partition(":")
+    text = match["text"]
+    prefix, colon, name = text.partition(":")
     if colon:
         match prefix:
             case "env":
@@ -99,29 +101,29 @@ def _of_editor(match: re.Match[str]) -> ConfigVariable | None:
             case "input":
                 return ConfigVariable(VariableKind.INPUT, name, match[0])
             case "command" | "config" | "file":
-                return ConfigVariable(VariableKind.FOREIGN, said, match[0])
+                return ConfigVariable(VariableKind.FOREIGN, text, match[0])
             case _:
                 return None
-    return ConfigVariable(VariableKind.PLACE, _PLACE_NAMES[said], match[0]) if said in _PLACE_NAMES else None
+    return ConfigVariable(VariableKind.PLACE, _PLACE_NAMES[text], match[0]) if text in _PLACE_NAMES else None
 
 
-opencode: Final = dialect(r"\{(?P<said>(?:env|file):[^{}]+)\}", _of_editor)
+opencode: Final = dialect(r"\{(?P<text>(?:env|file):[^{}]+)\}", _of_editor)
 """``{env:VAR}`` and ``{file:path}``: opencode, Kilo."""
 
 
 def _of_tool(match: re.Match[str]) -> ConfigVariable:
-    if match["said"] is None:
+    if match["text"] is None:
         return _environment(match)
-    return ConfigVariable(VariableKind.FOREIGN, match["said"], match[0])
+    return ConfigVariable(VariableKind.FOREIGN, match["text"], match[0])
 
 
-crush: Final = dialect(rf"(?P<said>\$\([^()]*\))|\$(?P<bare>{_VARIABLE_NAME})|{_BRACED}", _of_tool)
+crush: Final = dialect(rf"(?P<text>\$\([^()]*\))|\$(?P<bare>{_VARIABLE_NAME})|{_BRACED}", _of_tool)
 """The variables of :data:`shell`, and ``$(command)``, which mcp-tui does not run: Crush."""
 
-secrets: Final = dialect(r"\$\{\{(?P<said>[^{}]+)\}\}", _of_tool)
+secrets: Final = dialect(r"\$\{\{(?P<text>[^{}]+)\}\}", _of_tool)
 """``${{ secrets.NAME }}``: Continue."""
 
-editor: Final = dialect(r"\$\{(?P<said>[^{}]+)\}", _of_editor)
+editor: Final = dialect(r"\$\{(?P<text>[^{}]+)\}", _of_editor)
 """``${env:VAR}``, ``${input:id}``, ``${workspaceFolder}``, ``${userHome}``, and similar: VS Code, Cursor."""
 
 
@@ -135,5 +137,5 @@ def _any(match: re.Match[str]) -> ConfigVariable | None:
 
 _PLACE: Final = "|".join(re.escape(name) for name in _PLACE_NAMES)
 
-either: Final = dialect(rf"\$\{{(?P<said>{_PLACE}|\w+:(?!-)[^{{}}]+)\}}|{_BRACED}", _any)
+either: Final = dialect(rf"\$\{{(?P<text>{_PLACE}|\w+:(?!-)[^{{}}]+)\}}|{_BRACED}", _any)
 """The variables of Claude Code and of editors, for a file that belongs to no known tool."""

@@ -41,10 +41,10 @@ def parse_yaml(text: str, path: Path) -> tuple[Json, dict[Way, Member]]:
     try:
         root = library.compose(text)
     except MarkedYAMLError as error:
-        said = cast("Any", error)
-        mark = said.problem_mark
+        problem = cast("Any", error)
+        mark = problem.problem_mark
         place = str(path) if mark is None else at(path, mark.line + 1, mark.column + 1)
-        raise ConfigError(f"{place}: not valid YAML ({said.problem or said.context})") from None
+        raise ConfigError(f"{place}: not valid YAML ({problem.problem or problem.context})") from None
     except (YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid YAML ({str(error).splitlines()[0]})") from None
     found: dict[Way, Member] = {}

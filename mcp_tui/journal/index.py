@@ -266,7 +266,7 @@ def _cancellations(
         asked = evidence.cancel_of(row)
         if asked is None:
             continue
-        kept: Json = {
+        record: Json = {
             "late": [asdict(each) for each in row.late],
             "events": [encode_event(event) for event in row.history],
             "longest": row.longest_gap,
@@ -284,7 +284,7 @@ def _cancellations(
             "internal": row.cancel_is_internal or recording.header.purpose == "probe",
             "outcomes": outcomes,
             "lags": [evidence.lag(row, each) for each in outcomes],
-            "kept": messages.encode(kept).decode(),
+            "kept": messages.encode(record).decode(),
         }
 
 

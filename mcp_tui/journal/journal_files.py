@@ -280,8 +280,8 @@ def _open_unused(path: Path) -> int | None:
     try:
         file, made = _open(path, os.O_EXCL), True
     except FileExistsError:
-        there = path.stat(follow_symlinks=False)
-        if stat.S_ISREG(there.st_mode) and there.st_size:
+        status = path.stat(follow_symlinks=False)
+        if stat.S_ISREG(status.st_mode) and status.st_size:
             return None
         file, made = _open(path, 0), False
     if not _is_regular(file):

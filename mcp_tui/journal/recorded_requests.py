@@ -200,8 +200,10 @@ class RecordedRequests:
         self._folded[place] = row, self._continue(row, last)
         if len(self._folded) > CACHED:
             self._folded.popitem(last=False)
-        left = self.over and row.state is State.CANCEL_REQUESTED  # checked here, because at() reads the file
-        return left_at_end(row, self.recording.at(self.position)) if left else row
+        is_open = (
+            self.over and row.state is State.CANCEL_REQUESTED
+        )  # checked here, because at() reads the file
+        return left_at_end(row, self.recording.at(self.position)) if is_open else row
 
     def _server_request(self, number: int) -> ServerRequest:
         """Returns a request from the server, built from its two events."""
@@ -209,10 +211,10 @@ class RecordedRequests:
         return self._ended(number, over if over < self.position else NONE)
 
     def _fold_server_request(self, number: int, over: int) -> ServerRequest:
-        came = self.recording.event(self.recording.table.server_requests.arrived[number])
-        if not isinstance(came, ev.ServerRequestReceived):  # its record is damaged
-            came = ev.ServerRequestReceived(at=self.recording.header.mono, request_id=number, method="?")
-        row = ServerRequest.of(came)
+        received = self.recording.event(self.recording.table.server_requests.arrived[number])
+        if not isinstance(received, ev.ServerRequestReceived):  # its record is damaged
+            received = ev.ServerRequestReceived(at=self.recording.header.mono, request_id=number, method="?")
+        row = ServerRequest.of(received)
         if over != NONE and (event := self.recording.event(over)) is not None:
             row.end(event)
         return row
@@ -243,10 +245,10 @@ def left_at_end(row: Request, at: float) -> Request:
     """Returns a row as it is after the end of a recording, where no cancel is watched any more."""
     if row.state is not State.CANCEL_REQUESTED:
         return row
-    left = copy(row)
-    left.history = [*row.history]
-    evolve(left, ev.Settled(at=at, id=row.id, detail=evidence.RECORDING_ENDS))
-    return left
+    settled = copy(row)
+    settled.history = [*row.history]
+    evolve(settled, ev.Settled(at=at, id=row.id, detail=evidence.RECORDING_ENDS))
+    return settled
 
 
 class RecordedRows:

@@ -145,8 +145,8 @@ class Recording:
                 # The chunk ends with a complete line.
                 chunk += self._file.readline()
             except (OSError, ValueError) as error:
-                said = records.why(error) if isinstance(error, OSError) else "it was closed"
-                raise records.RecordingError(f"Cannot read {self.path}: {said}.") from None
+                reason = records.why(error) if isinstance(error, OSError) else "it was closed"
+                raise records.RecordingError(f"Cannot read {self.path}: {reason}.") from None
             self._read_to = max(self._read_to, self.end + len(chunk))
             last = chunk[chunk.rfind(b"\n") + 1 :]
             # A last line without a line end is complete if it can be parsed: the writer was killed just before the line end.

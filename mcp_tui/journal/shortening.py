@@ -113,7 +113,7 @@ class _Needed:
             self._add(self._events(place))
             if count % _SLICE == 0:
                 yield
-        waiting = [came for came, over in zip(server.arrived, server.over, strict=True) if over == NONE]
+        waiting = [at for at, over in zip(server.arrived, server.over, strict=True) if over == NONE]
         for number in reversed(waiting[-_SLICE:]):
             self._add([number])
 

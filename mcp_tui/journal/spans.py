@@ -325,7 +325,7 @@ class SpanMaker:
 
     def _session(self) -> dict[str, Any]:
         connected = self._connected
-        told = {
+        attributes = {
             "mcp.protocol.version": connected.revision,
             "network.transport": "pipe"
             if connected.transport == "stdio"
@@ -336,7 +336,7 @@ class SpanMaker:
             "mcp_tui.server": self._redact(connected.server),
             "mcp_tui.client": self._redact(connected.client),
         }
-        return {name: value for name, value in told.items() if value}
+        return {name: value for name, value in attributes.items() if value}
 
     def _happened(self, event: ev.Event) -> SpanEvent:
         values = (
@@ -344,12 +344,12 @@ class SpanMaker:
             for name, value in encode_event(event).items()
             if name not in _UNTOLD and value != ""
         )
-        told = {
+        attributes = {
             f"mcp_tui.{name}": self._redact(value) if isinstance(value, str) else value
             for name, value in values
             if isinstance(value, str | int | float)
         }
-        return SpanEvent(name_of(type(event)), self._wall(event.at), told)
+        return SpanEvent(name_of(type(event)), self._wall(event.at), attributes)
 
     def _wall(self, at: float) -> float:
         return self._header.wall + (at - self._header.mono)

@@ -269,8 +269,8 @@ def adapted(run: Run, result: Object, caller: DemoCaller, server: Object) -> Obj
     if caller.modern:
         caching: Object = {"ttlMs": 0, "cacheScope": "private"} if run.method in CACHEABLE_METHODS else {}
         return {"resultType": "complete", **caching, **result, "_meta": {**meta, META_SERVER_INFO: server}}
-    kept = {name: each for name, each in result.items() if name not in {*_MODERN_MEMBERS, "_meta"}}
-    return {**kept, "_meta": meta} if meta else kept
+    members = {name: each for name, each in result.items() if name not in {*_MODERN_MEMBERS, "_meta"}}
+    return {**members, "_meta": meta} if meta else members
 
 
 def introduction(runs: Sequence[Run]) -> tuple[Object, Object]:
@@ -279,8 +279,8 @@ def introduction(runs: Sequence[Run]) -> tuple[Object, Object]:
         if run.method in {"initialize", "server/discover"} and (result := run.result):
             info = object_or_none(result.get("serverInfo"))
             meta = as_object(result.get("_meta"))
-            told = {name: result[name] for name in ("capabilities", "instructions") if name in result}
-            return told, info or object_or_none(meta.get(META_SERVER_INFO)) or _ANYBODY
+            members = {name: result[name] for name in ("capabilities", "instructions") if name in result}
+            return members, info or object_or_none(meta.get(META_SERVER_INFO)) or _ANYBODY
     parts = {run.method.partition("/")[0] for run in runs}
     return {
         "capabilities": {name: {} for name in ("tools", "prompts", "resources") if name in parts}
@@ -290,14 +290,14 @@ def introduction(runs: Sequence[Run]) -> tuple[Object, Object]:
 _ANYBODY: Final[Object] = {"name": "mock", "version": "0"}
 
 
-def capabilities(told: Object, caller: DemoCaller) -> Object:
+def capabilities(members: Object, caller: DemoCaller) -> Object:
     """Returns capabilities and instructions without the tasks of other protocol versions, which work differently."""
-    kept = dict(as_object(told.get("capabilities")))
+    declared = dict(as_object(members.get("capabilities")))
     if caller.modern:
-        kept.pop("tasks", None)
+        declared.pop("tasks", None)
     else:
-        kept.pop("extensions", None)
-    return {**told, "capabilities": kept}
+        declared.pop("extensions", None)
+    return {**members, "capabilities": declared}
 
 
 def supported(version: str) -> list[str]:

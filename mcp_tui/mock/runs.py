@@ -234,20 +234,20 @@ def _plain(value: Json) -> Json:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def matches(recorded: Json, given: Json) -> bool:
+def matches(recorded: Json, sent: Json) -> bool:
     """Whether two values are equal; redacted texts and wildcards in the recorded one equal any value."""
     if isinstance(recorded, str) and (REDACTED_MARK in recorded or recorded == ANY_MARK):
         return True
-    if isinstance(recorded, str) and isinstance(given, str):
+    if isinstance(recorded, str) and isinstance(sent, str):
         parts = map(re.escape, recorded.split(ANY_MARK))
-        return re.fullmatch(".*".join(parts), given, re.DOTALL) is not None
-    ours, theirs = object_or_none(recorded), object_or_none(given)
+        return re.fullmatch(".*".join(parts), sent, re.DOTALL) is not None
+    ours, theirs = object_or_none(recorded), object_or_none(sent)
     if ours is not None and theirs is not None:
         return ours.keys() == theirs.keys() and all(matches(ours[name], theirs[name]) for name in ours)
-    first, second = list_or_none(recorded), list_or_none(given)
+    first, second = list_or_none(recorded), list_or_none(sent)
     if first is not None and second is not None:
         return len(first) == len(second) and all(map(matches, first, second))
-    return type(recorded) is type(given) and recorded == given
+    return type(recorded) is type(sent) and recorded == sent
 
 
 def is_odd(reason: Json) -> bool:
@@ -325,8 +325,8 @@ class Runs:
         key = self.key(method, params)
         if key in self._by_key:
             return self._by_key[key]
-        given = json.loads(key)
-        wild = next((wild for wild, value in self._wild.items() if matches(value, given)), None)
+        request = json.loads(key)
+        wild = next((wild for wild, value in self._wild.items() if matches(value, request)), None)
         return [] if wild is None else self._by_key[wild]
 
     def like(self, method: str, name: str) -> list[Run]:
@@ -358,8 +358,8 @@ def shown(method: str, params: Object) -> str:
     """Returns a request in one line: ``tools/call count {"seconds":2}``."""
     name = str(params.get("name", params.get("uri", "")))
     rest = {key: value for key, value in params.items() if key not in {"name", "uri", "_meta", "arguments"}}
-    given = params.get("arguments") or rest
-    return " ".join(filter(None, (method, name, text(given)[:200] if given else "")))
+    arguments = params.get("arguments") or rest
+    return " ".join(filter(None, (method, name, text(arguments)[:200] if arguments else "")))
 
 
 def _leaves(value: Json, path: str = "") -> set[str]:

@@ -57,7 +57,7 @@ class Mock:
         self.pace = 0.0 if speed is None else 1.0 / speed
         self.strict = strict
         self.nearest = nearest
-        self.told, self.server = introduction(runs.all)
+        self.announced, self.server = introduction(runs.all)
         self.head = 0.0
         self.turns: Counter[str] = Counter()
         """The number of answers to each request, for protocol versions without sessions."""
@@ -86,10 +86,10 @@ class Mock:
         Announced lists exist, even if they are empty, and each list has a last page.
         """
         if method == "server/discover":
-            return capabilities(self.told, caller) | {"supportedVersions": supported(frames.MODERN)}
+            return capabilities(self.announced, caller) | {"supportedVersions": supported(frames.MODERN)}
         if method in _ALWAYS:
             return EMPTY_RESULTS[method]
-        announced = as_object(self.told.get("capabilities"))
+        announced = as_object(self.announced.get("capabilities"))
         capability = method.partition("/")[0].replace("completion", "completions")
         if self.strict or method not in EMPTY_RESULTS or capability not in announced:
             return None
@@ -148,11 +148,11 @@ class MockConversation(Conversation):
         part = self._mock.memory.waiting.pop(str(params.get("requestState")), None)
         task = self._mock.memory.tasks.get(str(params.get("taskId")))
         if task is not None:
-            told = self._task(task, method, params, caller)
-            if isinstance(told, dict):
-                channel.send(frames.result_frame(frame["id"], {**told, "taskId": params["taskId"]}))
+            found = self._task(task, method, params, caller)
+            if isinstance(found, dict):
+                channel.send(frames.result_frame(frame["id"], {**found, "taskId": params["taskId"]}))
                 return None
-            part = told
+            part = found
         elif part is None:
             part, runs = self._recorded(runs, method, params, caller)
         if part is None:
@@ -198,7 +198,7 @@ class MockConversation(Conversation):
         made: Object = {"protocolVersion": self.revision}
         if runs:
             return runs, made
-        return [], capabilities(self._mock.told, self.client) | made | {"serverInfo": self._mock.server}
+        return [], capabilities(self._mock.announced, self.client) | made | {"serverInfo": self._mock.server}
 
     def _task(
         self, task: LiveTask, method: str, params: Object, caller: DemoCaller
@@ -221,10 +221,10 @@ class MockConversation(Conversation):
             over if task.cancelled is not None else of.began + (0.0 if of.answer is None else of.answer.at)
         )
         passed = (now - (task.cancelled or task.began)) / self._mock.pace if self._mock.pace else math.inf
-        told = [each for each in known if each.began - since <= passed]
-        if method == "tasks/get" and not told and task.cancelled is None:
+        reached = [each for each in known if each.began - since <= passed]
+        if method == "tasks/get" and not reached and task.cancelled is None:
             return object_or_none(of.result.get("task")) or {**of.result, "resultType": "complete"}
-        chosen = told[-1:] or known[:1]
+        chosen = reached[-1:] or known[:1]
         if not chosen:
             return None
         waits = (

@@ -31,7 +31,7 @@ class Arrival:
 
     ``stream`` is the id of the request whose stream carried the message; ``None`` for any other channel. ``of`` is the id
     in a response or, without an id, ``stream``; for progress it is the token as received. ``type`` is the ``resultType``
-    of a result that is not complete (2026-07-28). ``said`` is the text of an error, or of a result with ``isError``.
+    of a result that is not complete (2026-07-28). ``error_text`` is the text of an error, or of a result with ``isError``.
     """
 
     at: float
@@ -42,7 +42,7 @@ class Arrival:
     code: int | None = None
     is_error: bool = False
     type: str = ""
-    said: str = ""
+    error_text: str = ""
     result: dict[str, Json] = field(default_factory=dict[str, Json])
     """The result, unless it is large."""
     is_filled: bool = False
@@ -67,7 +67,7 @@ class Arrival:
     @property
     def quoted(self) -> str:
         """The short name with the text of an error: ``error -32602: "No such page"``."""
-        return f'{self.words}: "{self.said}"' if self.said else self.words
+        return f'{self.words}: "{self.error_text}"' if self.error_text else self.words
 
 
 def arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | None) -> Arrival:
@@ -89,7 +89,7 @@ def arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | No
                 code=None if frame.error is None else frame.error.code,
                 is_error=fields.get("isError") is True,
                 type=str(type_) if type_ != "complete" else "task" if "task" in fields else "",
-                said=messages.summary(frame)
+                error_text=messages.summary(frame)
                 if frame.error is not None or fields.get("isError") is True
                 else "",
                 result=fields if len(raw) < DROPPED_RESULT_BYTES else {},

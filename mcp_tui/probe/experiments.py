@@ -75,7 +75,7 @@ async def mid_work(trial: Trial) -> None:
     observation = await trial.reaction(observation)
     work = judging.work("P-03", observation, trial.control)
     closing = [await _closing(trial, observation, work)] if trial.server.modern_http else []
-    # One fault breaks one rule: a server that does not treat the close as a cancel has told its tool of no cancel.
+    # One fault breaks one rule: if the server does not treat the close as a cancel, its tool was never cancelled.
     if closing and closing[0].verdict is Verdict.FAIL:
         text = "the server did not treat the closed stream as a cancel (P-18), so the tool continued"
         work = _explained(work, text)
@@ -105,8 +105,8 @@ def _post(trial: Trial, trace: Trace) -> None:
         trial.unseen("P-25", "the call ended before the cancel")
     elif (accepted_at := connection.accepted_at.get(CANCEL_METHOD)) is not None:
         took = accepted_at - cancel_at
-        left = trial.control.length - (cancel_at - trace.sent_at)
-        if took > max(TRANSIT, judging.END * left):
+        remaining = trial.control.length - (cancel_at - trace.sent_at)
+        if took > max(TRANSIT, judging.END * remaining):
             trial.warned(
                 "P-25", f"the POST of the cancel was answered after {took:.2f} s, when the tool had ended"
             )
@@ -259,13 +259,15 @@ async def id_zero(trial: Trial) -> None:
     await trial.survives("P-23")
     trial.evidence += [each.evidence for each in zero.observation.answers] or zero.observation.quotes
     # A fault that occurs with any id, at least now and then, is not a fault of the id 0.
-    worse = {rule: told for rule, told in zero.broken.items() if trial.server.verdict(rule) not in BAD}
+    worse = {
+        rule: evidence for rule, evidence in zero.broken.items() if trial.server.verdict(rule) not in BAD
+    }
     if worse:
         # Only one more call, because three took more time than a whole run over HTTP has.
         other = await _effect(trial, None)
         if trouble := other.observation.early or trial.connection.lost:
             trial.give_up("P-23", f"no call with another id to compare with: {trouble}")
-        worse = {rule: told for rule, told in worse.items() if rule not in other.broken}
+        worse = {rule: evidence for rule, evidence in worse.items() if rule not in other.broken}
     if worse:
         trial.warned("P-23", f"only with the id 0: {next(iter(worse.values()))}")
         return
@@ -378,9 +380,9 @@ async def session_deleted(trial: Trial) -> None:
     """P-28: the session is deleted with a call in flight. It is the last experiment over HTTP, because a server may exit."""
     server, connection = trial.server, trial.connection
     # A second session, with a call in flight, must continue to work, and a third one must open.
-    beside = server.connect("next to DELETE")
-    await beside.open()
-    spared = await Trial(beside).begin() if server.busy and trial.control.answer is not None else None
+    second = server.connect("next to DELETE")
+    await second.open()
+    spared = await Trial(second).begin() if server.busy and trial.control.answer is not None else None
     trace = (await trial.halfway("P-28"))[0] if server.busy else None
     at = connection.now()
     status: int | None = None
@@ -399,8 +401,8 @@ async def session_deleted(trial: Trial) -> None:
     if how:
         found = judging.harmed("P-28", "the call in flight in another session", how, trial.control)
     if found.verdict is not Verdict.PASS:
-        told = (*trial.evidence, *found.evidence)
-        trial.findings.append(replace(found, sentence=f"{text}; {found.sentence}", evidence=told))
+        evidence = (*trial.evidence, *found.evidence)
+        trial.findings.append(replace(found, sentence=f"{text}; {found.sentence}", evidence=evidence))
     elif status is None or status >= 500:
         trial.warned("P-28", text)
     else:

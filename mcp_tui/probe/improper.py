@@ -74,11 +74,11 @@ async def twice(trial: Trial) -> None:
     connection.notify(CANCEL_METHOD, {"requestId": trace.id, "reason": PROBE_REASON})
     await connection.quiet(at + max(REACTION_SECONDS, trace.sent_at + trial.end(trial.mid) - at))
     trial.note("cancelled for the second time", at - trace.sent_at)
-    told = [*trial.evidence]
+    evidence = [*trial.evidence]
     again = [trace.evidence(each) for each in trace.responses[before:]]
     with contextlib.suppress(Judged):
         trial.passed("P-08", await _ignored(trial, "P-08", began, cancels=1))
-    trial.evidence = told
+    trial.evidence = evidence
     count = len(trace.responses)
     if any(len(each.responses) > 1 for each in traces):
         trial.evidence = []
@@ -87,8 +87,8 @@ async def twice(trial: Trial) -> None:
         words = f"{before + len(again)} responses to one call: {before} before the second cancel, {len(again)} after it"
         trial.failed("P-26", words, *again)
     else:
-        came = {0: "no response", 1: "one response"}.get(count, f"{count} responses")
-        trial.passed("P-26", f"{came} to a call that was cancelled twice")
+        responses = {0: "no response", 1: "one response"}.get(count, f"{count} responses")
+        trial.passed("P-26", f"{responses} to a call that was cancelled twice")
 
 
 async def after_completion(trial: Trial) -> None:
@@ -275,8 +275,8 @@ async def odd_reasons(trial: Trial) -> None:
     )
     if not connection.lost:
         for reason, trace in (("null", first), ("42", second)):
-            came = trace.responses[0].words if trace.responses else "no response"
-            trial.note(f"reason {reason}: {came}")
+            response = trace.responses[0].words if trace.responses else "no response"
+            trial.note(f"reason {reason}: {response}")
     how = "" if other is None or connection.lost else await trial.spared("P-12", other, 3)
     ignored = await _ignored(trial, "P-12", at, valid=False, cancels=2)
     if how:
@@ -299,8 +299,8 @@ async def string_id(trial: Trial) -> None:
         judging.progress("P-13", observation, trial.control, Strength.SHOULD).verdict is Verdict.PASS
     )
     if how or (trial.control.answer is None and fell_silent):
-        told = f"the call {how}" if how else "no more progress"
-        trial.warned("P-13", f"the server treated the string as the number: {told}")
+        effect = f"the call {how}" if how else "no more progress"
+        trial.warned("P-13", f"the server treated the string as the number: {effect}")
     elif trial.control.answer is None:
         trial.unseen("P-13", NO_END)
     else:

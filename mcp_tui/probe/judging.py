@@ -257,7 +257,7 @@ def response(rule: str, observation: Observation, control: ControlRun, level: St
     """Judges that a cancelled call gets no response. If the tool never answers, silence shows nothing."""
     if (unseen := _unseen(rule, observation, "a response")) is not None:
         return unseen
-    told = tuple(answer.evidence for answer in observation.answers)
+    evidence = tuple(answer.evidence for answer in observation.answers)
     if not observation.answers:
         if observation.lost:
             return Finding(
@@ -273,10 +273,10 @@ def response(rule: str, observation: Observation, control: ControlRun, level: St
         return _with_unread(Finding(rule, Verdict.PASS, waited, observation.quotes), observation)
     first = observation.answers[0]
     if crossing(observation) and not observation.is_reaction:
-        return Finding(rule, Verdict.NOT_OBSERVABLE, "the result may have crossed the cancel", told)
+        return Finding(rule, Verdict.NOT_OBSERVABLE, "the result may have crossed the cancel", evidence)
     named = first.words if first.words.startswith("error") else f"a {first.words}"
     text = f"{named} arrived {first.at - observation.cancel:.2f} s after the cancel{unread_by(observation, first.at)}"
-    return Finding(rule, _bad(level), text, (*told, *observation.quotes))
+    return Finding(rule, _bad(level), text, (*evidence, *observation.quotes))
 
 
 def crossing(observation: Observation) -> bool:
@@ -318,8 +318,8 @@ def progress(rule: str, observation: Observation, control: ControlRun, level: St
         return known(Finding(rule, Verdict.NOT_OBSERVABLE, f"the tool {few}"), observation, control)
     if restless := _restless(rule, observation, control):
         return restless
-    came = f"{_messages(len(after))} in transit, then none" if after else "no progress after the cancel"
-    text = f"{came}; the uncancelled run sent {expected} more"
+    counted = f"{_messages(len(after))} in transit, then none" if after else "no progress after the cancel"
+    text = f"{counted}; the uncancelled run sent {expected} more"
     return known(Finding(rule, Verdict.PASS, text, observation.quotes), observation, control)
 
 
@@ -363,14 +363,14 @@ def work(rule: str, observation: Observation, control: ControlRun) -> Finding:
             rule, Verdict.NOT_OBSERVABLE, f"the call ended before the cancel ({observation.early})"
         )
     since = observation.cancel + settling(control)
-    told = tuple(each.evidence for each in observation.answers if each.is_result) or observation.quotes
+    evidence = tuple(each.evidence for each in observation.answers if each.is_result) or observation.quotes
     going = next(
         (name for name in observation.signs if len(_after(observation.times(name), since)) >= SOME), ""
     )
     ended = ran_to_end(observation, control) if observation.answers or observation.lost else ""
     # A heartbeat is more reliable than an answer.
     if ended and len(_after(control.times(BEATS), since)) < SOME:
-        return Finding(rule, Verdict.WARNING, f"the tool worked to its end: {ended}", told)
+        return Finding(rule, Verdict.WARNING, f"the tool worked to its end: {ended}", evidence)
     if going:
         lag = observation.times(going)[-1] - observation.cancel
         text = f"the tool kept working: {going} continued until {lag:.2f} s after the cancel"

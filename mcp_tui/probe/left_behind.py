@@ -183,7 +183,7 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
     what, through = _ENDING_WAYS[rule]
     server = LoneServer(trial.server.client.target, through)
     await connection.open(server)
-    left, unread = await _work(trial, connection, rule) if busy else (0.0, "")
+    remaining, unread = await _work(trial, connection, rule) if busy else (0.0, "")
     trial.evidence = []
     trial.note(what + (" with a call in flight" if busy else " with nothing in flight"))
     if await server.has_ended():
@@ -194,20 +194,20 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
         server.kill()
     if through != CLIENT:
         server.break_pipe(0)
-    has_ended = await server.has_ended(OWN_EXIT_SECONDS + trial.server.connecting + left)
+    has_ended = await server.has_ended(OWN_EXIT_SECONDS + trial.server.connecting + remaining)
     took = time.monotonic() - began
     # Data that the client had not copied is lost with the client; data in the stdin of the server is read before its end.
     if has_ended and unread and through == CLIENT:
         trial.unseen(rule, f"it exited after {took:.2f} s, but {unread}")
     elif has_ended:
         code = "" if through else f" (code {server.code})"
-        late = ", when the tool had ended" if left and took >= 0.85 * left else ""
-        trial.passed(rule, f"it exited after {took:.2f} s{code}{late}")
+        after_tool = ", when the tool had ended" if remaining and took >= 0.85 * remaining else ""
+        trial.passed(rule, f"it exited after {took:.2f} s{code}{after_tool}")
     if has_ended:
         return
     pids = ", ".join(str(pid) for pid in running(server.process.get_pid()))
     trial.note(f"still running after {took:.1f} s: process {pids}")
-    tool = f"; its tool would have ended after {left:.1f} s" if left else ""
+    tool = f"; its tool would have ended after {remaining:.1f} s" if remaining else ""
     trial.warned(rule, f"it was still running {took:.1f} s later{tool}")
 
 
@@ -235,13 +235,13 @@ async def _work(trial: Trial, connection: ProbeConnection, rule: str) -> tuple[f
         # On a busy machine the server may not have read the call yet.
         await connection.until(lambda: is_read() or trace.over(), connection.now() + trial.server.patience)
     trial.in_flight(rule, trace)
-    left = control.length - (connection.now() - trace.sent_at)
+    remaining = control.length - (connection.now() - trace.sent_at)
     unread = (
         ""
         if is_read()
         else "nothing shows that it had read the call: it answers nothing while its tool works"
     )
-    return OWN_EXIT_SECONDS if control.duration is None else max(0.0, left), unread
+    return OWN_EXIT_SECONDS if control.duration is None else max(0.0, remaining), unread
 
 
 async def _idle_and_busy(trial: Trial, rule: str, name: str) -> None:

@@ -404,13 +404,13 @@ class ProbeConnection(base.Silence):
     async def until(self, condition: Callable[[], bool], at: float) -> bool:
         """Waits until the condition is true, at most until the time ``at``; returns whether it is true."""
         while not condition():
-            left = at - self.now()
-            if left <= 0:
+            remaining = at - self.now()
+            if remaining <= 0:
                 return False
             # There is no await between the check of the condition and this line, so every later arrival wakes the wait.
             self._news.clear()
             try:
-                async with Limit(left):
+                async with Limit(remaining):
                     await self._news.wait()
             except TimeoutError:
                 return condition()
@@ -510,11 +510,11 @@ def violations(connections: Sequence[ProbeConnection]) -> list[str]:
                 found.setdefault(f"{what} of their call in another type", []).append(f"{example} for {id!r}")
             elif id is None and each.kind == "progress":
                 found.setdefault(f"{what[:-9]}an unknown token", []).append(example)
-    told = [
+    problems = [
         f"Violation: {len(observation):,} {what} ({observation[0]})" for what, observation in found.items()
     ]
     unread = Counter(each.what for connection in connections for each in connection.discarded)
-    return told + [
+    return problems + [
         f"Violation: {what}, {count:,} times, which no client reads" for what, count in unread.items()
     ]
 

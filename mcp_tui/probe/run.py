@@ -586,10 +586,10 @@ class Probe:
             text = "this server answers other requests twice, too (P-22)"
             found = self.server.findings["P-09"]
             self._found(replace(found, verdict=Verdict.NOT_OBSERVABLE, sentence=text))
-        told = [trace.evidence(each) for trace in twice for each in trace.responses[:3]]
+        evidence = [trace.evidence(each) for trace in twice for each in trace.responses[:3]]
         if twice:
             text = f"{len(twice)} of {len(traces)} requests were answered more than once"
-            self._found(Finding("P-22", Verdict.FAIL, text, tuple(told[:6])))
+            self._found(Finding("P-22", Verdict.FAIL, text, tuple(evidence[:6])))
         else:
             methods = Counter(trace.method for trace in traces)
             counted = (EvidenceItem(f"{count} of {method}") for method, count in methods.items())
@@ -600,10 +600,10 @@ class Probe:
         if not self._applies("P-32"):
             return
         if noise := self.server.noise:
-            told = tuple(EvidenceItem("a line on stdout", None, each.frame) for each in noise[:3])
+            evidence = tuple(EvidenceItem("a line on stdout", None, each.frame) for each in noise[:3])
             one = "1 line on stdout was not a message"
-            said = one if len(noise) == 1 else f"{len(noise)} lines on stdout were not messages"
-            self._found(Finding("P-32", Verdict.FAIL, said, told))
+            sentence = one if len(noise) == 1 else f"{len(noise)} lines on stdout were not messages"
+            self._found(Finding("P-32", Verdict.FAIL, sentence, evidence))
         else:
             read = EvidenceItem(f"stdout was read on {len(self._made)} connections")
             self._found(Finding("P-32", Verdict.PASS, "every line on stdout was a message", (read,)))
@@ -648,8 +648,8 @@ async def _control_run(
 
 
 def _failed(response: Arrival) -> str:
-    said = f': "{response.said}"' if response.said else ""
-    return f"answered that it failed{said}" if response.is_error else f"was answered with {response.quoted}"
+    quoted = f': "{response.error_text}"' if response.error_text else ""
+    return f"answered that it failed{quoted}" if response.is_error else f"was answered with {response.quoted}"
 
 
 def _blocks(aside: Trace | None, response: Arrival | None) -> bool:

@@ -150,8 +150,8 @@ def named_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
     Raises:
         Unsuitable: there is no such tool, or the arguments do not fit.
     """
-    tool, given = _named(wish, tools)
-    arguments, brief, seconds = _arguments(tool, given)
+    tool, wished = _named(wish, tools)
+    arguments, brief, seconds = _arguments(tool, wished)
     _check(wish, tool, arguments)
     return Choice(wish.tool, arguments, brief, destructive=_marked(tool), seconds=seconds)
 
@@ -249,25 +249,25 @@ def _rate(tool: dict[str, Json]) -> RatedTool:
     """Rates a tool by signs that it is slow (its name, a duration among its arguments) and harmless."""
     name, read_only = str(tool["name"]), as_object(tool.get("annotations")).get("readOnlyHint") is True
     fields, named = _parameters(tool.get("inputSchema")), words(name)
-    said = as_text(tool.get("description")).lower()[:2000]
+    description = as_text(tool.get("description")).lower()[:2000]
     score, why = 0, list[str]()
-    timed = [each.name for each in fields if _unit(each, said) is not None]
+    timed = [each.name for each in fields if _unit(each, description) is not None]
     if timed:
         score += 4
         why.append(f"its argument {timed[0]}")
-    speaks = bool(timed) or any(_OF_TIME.search(text) for text in (said, *map(_described, fields)))
+    speaks = bool(timed) or any(_OF_TIME.search(text) for text in (description, *map(_described, fields)))
     if speaks and (named & _SLOW or (named & _MAYBE_SLOW and (timed or read_only))):
         score += 2
         why.append("its name")
     slow = score > 0
     if slow:
-        score += any(_is_steps(each, said) for each in fields)
-        score += ("progress" in said) + ("cancel" in said and "ignore" not in said)
+        score += any(_is_steps(each, description) for each in fields)
+        score += ("progress" in description) + ("cancel" in description and "ignore" not in description)
     if read_only:
         score += 3
         why.append("readOnlyHint")
     arguments, brief, seconds = _arguments(tool, {})
-    handle = next((each.name for each in fields if each.required and _is_handle(each, said)), "")
+    handle = next((each.name for each in fields if each.required and _is_handle(each, description)), "")
     harm = sorted(named & _HARMFUL)
     if _marked(tool):
         why_not, score = "it is marked as destructive", score - 20
@@ -282,24 +282,26 @@ def _rate(tool: dict[str, Json]) -> RatedTool:
     else:
         why_not = check_arguments(tool.get("inputSchema"), arguments)
     choice = None if why_not else Choice(name, arguments, brief, why=tuple(why), seconds=seconds)
-    return RatedTool(name, score, choice, why_not, _usage(fields, arguments, said))
+    return RatedTool(name, score, choice, why_not, _usage(fields, arguments, description))
 
 
 def _described(field: Field) -> str:
     return f"{as_text(field.schema.get('title'))} {as_text(field.schema.get('description'))}"[:1000].lower()
 
 
-def _is_handle(field: Field, said: str) -> bool:
+def _is_handle(field: Field, description: str) -> bool:
     """Returns whether only the user knows a value for a field: it has no choices and no default, and is no duration."""
     known = field.choices or "default" in field.schema or "const" in field.schema
-    return not known and bool(words(field.name) & _HANDLES) and _unit(field, said) is None
+    return not known and bool(words(field.name) & _HANDLES) and _unit(field, description) is None
 
 
-def _usage(fields: Sequence[Field], arguments: dict[str, Json], said: str) -> tuple[tuple[str, str], ...]:
+def _usage(
+    fields: Sequence[Field], arguments: dict[str, Json], description: str
+) -> tuple[tuple[str, str], ...]:
     """Returns the arguments for a command line: a duration, and required arguments without a default."""
     made: list[tuple[str, str]] = []
     for each in fields:
-        if _unit(each, said) is not None:
+        if _unit(each, description) is not None:
             made.append((each.name, as_argument(arguments.get(each.name))))
         elif each.required and "default" not in each.schema:
             made.append((each.name, "VALUE"))
@@ -321,21 +323,21 @@ def _arguments(
     Arguments in ``given`` take precedence. The seconds are 0 if no argument sets the duration.
     """
     fields = _parameters(tool.get("inputSchema"))
-    said = as_text(tool.get("description")).lower()[:2000]
+    description = as_text(tool.get("description")).lower()[:2000]
     filled: dict[str, Json] = {}
     for each in fields:
         if "default" in each.schema:
             filled[each.name] = each.schema["default"]
         elif each.required:
             filled[each.name] = _least(each)
-    steps = [each for each in fields if _is_steps(each, said)]
-    timed = [each for each in fields if _unit(each, said) is not None]
+    steps = [each for each in fields if _is_steps(each, description)]
+    timed = [each for each in fields if _unit(each, description) is not None]
     timed.sort(key=lambda each: _doubt(each, given))
     if timed and steps and steps[0] != timed[0]:
         filled[steps[0].name] = _fitted(REPORTED_STEPS, steps[0])
     if not timed:
         return {**filled, **given}, None, 0.0
-    name, unit = timed[0].name, _unit(timed[0], said) or 1.0
+    name, unit = timed[0].name, _unit(timed[0], description) or 1.0
     long = {**filled, name: _fitted(AIM_SECONDS / unit, timed[0]), **given}
     brief = {**long, name: _fitted(BRIEF_SECONDS / unit, timed[0])}
     longest = number(long[name]) or 0.0
@@ -367,28 +369,28 @@ def _numeric(field: Field) -> bool:
     return not field.choices and not field.types.isdisjoint({"number", "integer"})
 
 
-def _unit(field: Field, said: str) -> float | None:
+def _unit(field: Field, description: str) -> float | None:
     """Returns the unit of a field that is a duration, in seconds; ``None`` for any other field.
 
-    ``said`` is the description of the tool, in lower case.
+    ``description`` is the description of the tool, in lower case.
     """
     named = words(field.name)
     units, lengths = named & _UNITS.keys(), named & _DURATIONS
     if not _numeric(field) or not (units or lengths) or named & _OTHER_MEASURES:
         return None
     described = _described(field)
-    if not units and lengths == {"time"} and not _OF_ITS_TIME.search(f"{described} {said}"):
+    if not units and lengths == {"time"} and not _OF_ITS_TIME.search(f"{described} {description}"):
         return None
-    told = [word.lower() for word in _ARGUMENT_WORD.findall(described)]
-    for word in (*sorted(units), *(word for word in told if len(word) > 1)):
+    argument_words = [word.lower() for word in _ARGUMENT_WORD.findall(described)]
+    for word in (*sorted(units), *(word for word in argument_words if len(word) > 1)):
         if word in _UNITS:
             return _UNITS[word]
     default = number(field.schema.get("default"))
     return 0.001 if default is not None and default >= 100 else 1.0
 
 
-def _is_steps(field: Field, said: str) -> bool:
-    return _numeric(field) and bool(words(field.name) & _STEP_WORDS) and _unit(field, said) is None
+def _is_steps(field: Field, description: str) -> bool:
+    return _numeric(field) and bool(words(field.name) & _STEP_WORDS) and _unit(field, description) is None
 
 
 def _fitted(value: float, field: Field) -> float:

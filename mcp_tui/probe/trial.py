@@ -360,27 +360,27 @@ class Trial:
         connection, server, control = self.connection, self.server, self.control
         listing = connection.ask()
         response = await listing.answered(connection.now() + server.patience)
-        told = self._answered(listing)
+        evidence = self._answered(listing)
         if response is None:
             how = f"was not answered: {listing.waited()}"
             return judging.harmed(rule, what, how, control, self._last_words(listing))
         if how := self._unlisted(response):
-            return judging.harmed(rule, "tools/list", how, control, told)
+            return judging.harmed(rule, "tools/list", how, control, evidence)
         usual = server.briefly or control.answer
         if usual is None or not server.busy or not (server.has_time or rule in CALLED_AGAIN):
-            return Finding(rule, Verdict.PASS, "tools/list was answered", told)
+            return Finding(rule, Verdict.PASS, "tools/list was answered", evidence)
         arguments = self.choice.arguments if server.briefly is None else server.brief
         trace = connection.call(self.choice.name, arguments or {})
         await trace.answered(connection.now() + server.patience + usual.took)
         answer = trace.answer()
-        told += self._answered(trace)
+        evidence += self._answered(trace)
         how = judging.amiss(answer, usual, trace.waited())
         if not how or await self._takes_as_long_now(answer, usual, arguments or {}):
-            return Finding(rule, Verdict.PASS, f"{what} was answered", told)
+            return Finding(rule, Verdict.PASS, f"{what} was answered", evidence)
         if compares and not connection.lost and await self._is_usual(answer, 0):
             text = f"{what} {how}; so does the second of two calls without any cancel"
-            return Finding(rule, Verdict.NOT_OBSERVABLE, text, told)
-        return judging.harmed(rule, what, how, control, (*told, *self._last_words(trace)))
+            return Finding(rule, Verdict.NOT_OBSERVABLE, text, evidence)
+        return judging.harmed(rule, what, how, control, (*evidence, *self._last_words(trace)))
 
     def _unlisted(self, response: Arrival) -> str:
         """Returns the fault in the answer to ``tools/list``, compared with that before any cancel; empty for none."""
@@ -403,8 +403,8 @@ class Trial:
             lag = connection.ended_at - last.cancel_at
             text = f"{connection.lost}, {lag:+.3f} s from the cancel"
             evidence = [EvidenceItem(text, connection.ended_at - last.sent_at)]
-        said = [event.line for event in connection.store.log if isinstance(event, Stderr)]
-        return (*evidence, *(EvidenceItem(f"stderr: {line}") for line in said[-2:] if line.strip()))
+        lines = [event.line for event in connection.store.log if isinstance(event, Stderr)]
+        return (*evidence, *(EvidenceItem(f"stderr: {line}") for line in lines[-2:] if line.strip()))
 
     def _answered(self, trace: Trace) -> tuple[EvidenceItem, ...]:
         words = "{} was answered with {} after {:.2f} s"
@@ -454,10 +454,10 @@ class Trial:
         # Responses without an id after every cancel are only reported for the ordinary cancel (P-01).
         for each in connection.nameless(cancel_at)[self.server.nameless :]:
             words = f"{each.words} without an id"
-            told = EvidenceItem(
+            evidence = EvidenceItem(
                 f"{words}, {each.at - cancel_at:+.3f} s from the cancel", each.at - sent, each.frame
             )
-            answers.append(LateResponse(words, each.at - sent, is_result=False, evidence=told))
+            answers.append(LateResponse(words, each.at - sent, is_result=False, evidence=evidence))
         return Observation(
             cancel=cancel_at - sent,
             read=read,

@@ -371,9 +371,9 @@ def call_behind_keys(call: Callable[[], object]) -> None:
     loop = asyncio.get_running_loop()
 
     def due() -> None:
-        left = Turn.pressed + KEY_PRIORITY_SECONDS - time.monotonic()
-        if left > 0:
-            loop.call_later(left, due)
+        remaining = Turn.pressed + KEY_PRIORITY_SECONDS - time.monotonic()
+        if remaining > 0:
+            loop.call_later(remaining, due)
         else:
             call()
 

@@ -162,7 +162,7 @@ class HttpTransport(HttpSession):
         sending = self._notify(message)
         await sending.received.wait()
         # An error with status 200, or a lost connection, is no refusal, because many servers continue to work after it.
-        if sending.refusal is not None and not 200 <= (sending.refusal.said.status or 200) < 300:
+        if sending.refusal is not None and not 200 <= (sending.refusal.response.status or 200) < 300:
             raise self._refused_handshake(message, sending.refusal)
         if sending.refusal is None and self._stream is None and self._usable:
             answered = asyncio.Event()
@@ -171,9 +171,9 @@ class HttpTransport(HttpSession):
 
     def _refused_handshake(self, message: Outgoing, refusal: Refused) -> TransportError:
         text = f"The handshake was refused at {message.method}: {refusal}"
-        if self.asks_for_session(refusal.said):
+        if self.asks_for_session(refusal.response):
             text += f". {NO_SESSION_ID}"
-        challenge = refusal.said.challenge
+        challenge = refusal.response.challenge
         return TransportError(text) if challenge is None else Unauthorized(text, challenge)
 
     @property
@@ -277,7 +277,7 @@ class SseTransport(HttpTransport):
             within = " in the middle of a message" if besides == INCOMPLETE else ""
             detail = f"the server closed its event stream{within}"
         except Refused as error:
-            challenge = error.said.challenge
+            challenge = error.response.challenge
             text = str(error)
             self._fail(TransportError(text) if challenge is None else Unauthorized(text, challenge))
             return

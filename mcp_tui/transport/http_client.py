@@ -304,12 +304,12 @@ class HttpClient:
         signed_in: bool,
     ) -> tuple[RequestToken, Headers]:
         """Returns the token of a request, and all its headers."""
-        given = not signed_in or any(name.lower() == b"authorization" for name, _ in exact or ())
-        sent = RequestToken() if self.tokens is None or given else self.tokens.for_request(method, str(url))
+        has_own = not signed_in or any(name.lower() == b"authorization" for name, _ in exact or ())
+        sent = RequestToken() if self.tokens is None or has_own else self.tokens.for_request(method, str(url))
         if exact is None:
             return sent, self._headers({**headers, **sent.headers}, self.cookies.header(url), url.netloc)
         added = [(name.encode(), value.encode()) for name, value in sent.headers.items()]
-        own = [] if given else self._given.get(b"authorization", [])
+        own = [] if has_own else self._given.get(b"authorization", [])
         return sent, [(b"Host", url.netloc), *exact, *added, *own]
 
     async def _obtain(
@@ -357,8 +357,10 @@ class HttpClient:
         for name, value in {**protocol, "Accept-Encoding": "identity"}.items():
             merged[name.lower().encode()] = [(name.encode(), value.encode("latin-1", "replace"))]
         if cookies:
-            given = [value for _, value in merged.get(b"cookie", [])]
-            merged[b"cookie"] = [(b"Cookie", b"; ".join([*given, cookies.encode("latin-1", "replace")]))]
+            own_cookies = [value for _, value in merged.get(b"cookie", [])]
+            merged[b"cookie"] = [
+                (b"Cookie", b"; ".join([*own_cookies, cookies.encode("latin-1", "replace")]))
+            ]
         return [each for values in merged.values() for each in values]
 
     def failure_text(self, error: BaseException) -> str:

@@ -31,7 +31,7 @@ class Cookies:
 
     def take(self, url: httpx.URL, response: httpx.Response) -> None:
         """Sets or deletes cookies as a response of the origin requests."""
-        said = Message()
+        headers = Message()
         for name, value in response.headers.raw:
             text = value.decode("latin-1")
             if (
@@ -39,11 +39,12 @@ class Cookies:
                 and len(value) <= SET_COOKIE_BYTES
                 and not header_fault("Cookie", text)
             ):
-                said["Set-Cookie"] = text
-        if said:
+                headers["Set-Cookie"] = text
+        if headers:
             # The jar would print warnings about unreadable cookies to the terminal.
             with warnings.catch_warnings(action="ignore"):
-                self._jar.extract_cookies(cast("HTTPResponse", _Said(said)), urllib.request.Request(str(url)))  # noqa: S310 - it is not opened
+                request = urllib.request.Request(str(url))  # noqa: S310 - it is not opened
+                self._jar.extract_cookies(cast("HTTPResponse", _Response(headers)), request)
         for each in list(self._jar)[MAX_COOKIES:]:
             self._jar.clear(each.domain, each.path, each.name)
 
@@ -58,7 +59,7 @@ class Cookies:
         return (each.value for each in self._jar if each.value)
 
 
-class _Said:
+class _Response:
     """A response in the form that the cookie jar reads."""
 
     def __init__(self, headers: Message) -> None:

@@ -216,27 +216,27 @@ def _destination(location: str, address: Address) -> str:
         return readable(f"{bare}{'?…' if query else ''}")
 
 
-def is_session_over(said: RefusedResponse, id: RequestId | None = None) -> bool:
+def is_session_over(response: RefusedResponse, id: RequestId | None = None) -> bool:
     """Returns whether the refusal of a message says that its session has ended. ``id`` is the id of a request.
 
     Status 404 says so (transports, "Session Management"). Some servers answer with another status, and a text about the
     session. A tool may report a missing session of its own, so a 500 with the answer to the request does not count.
     """
-    if said.status == 404:
+    if response.status == 404:
         return True
-    if not names_lost_session(said) or (said.challenge is not None and said.challenge.header):
+    if not names_lost_session(response) or (response.challenge is not None and response.challenge.header):
         return False
-    frame = messages.parse(said.body)
+    frame = messages.parse(response.body)
     if id is None or not isinstance(frame, messages.ResponseFrame) or frame.id != id or frame.error is None:
         return True
     code = frame.error.code
-    return code == _SESSION_NOT_FOUND or (said.status != 500 and code != INVALID_PARAMS)
+    return code == _SESSION_NOT_FOUND or (response.status != 500 and code != INVALID_PARAMS)
 
 
-def names_lost_session(said: RefusedResponse) -> bool:
+def names_lost_session(response: RefusedResponse) -> bool:
     """Returns whether the text of a refusal seems to say that the session is gone."""
-    text = said.body[:_REASON_BYTES].decode("utf-8", "replace")
-    return said.status in (400, 401, 404, 409, 410, 500) and _LOST_SESSION.search(text) is not None
+    text = response.body[:_REASON_BYTES].decode("utf-8", "replace")
+    return response.status in (400, 401, 404, 409, 410, 500) and _LOST_SESSION.search(text) is not None
 
 
 def session_over(status: int) -> str:

@@ -109,7 +109,7 @@ class Sending:
             async with self._post() as response:
                 error = await self._refusal(response)
             # Sent again with a new token, because a message that was refused with 401 had no effect (C-32).
-            if error is not None and await self._session.renewed(error.said.challenge):
+            if error is not None and await self._session.renewed(error.response.challenge):
                 async with self._post() as response:
                     error = await self._refusal(response)
         except EXPECTED as failure:
@@ -175,33 +175,37 @@ class Sending:
 
     def _failed(self, error: Refused) -> None:
         self.refusal = error
-        self._session.sink.not_sent(message=self._message, detail=str(error), refusal=error.said)
+        self._session.sink.not_sent(message=self._message, detail=str(error), refusal=error.response)
 
-    def _session_is_over(self, said: RefusedResponse) -> bool:
+    def _session_is_over(self, response: RefusedResponse) -> bool:
         """Returns whether a refusal says that the session of the message has ended."""
-        return self._sent_with is not None and is_session_over(said, self._message.id)
+        return self._sent_with is not None and is_session_over(response, self._message.id)
 
     def _refused(self, error: Refused) -> None:
-        said = error.said
-        if not self._session_is_over(said):
+        response = error.response
+        if not self._session_is_over(response):
             self._failed(error)
-            self._doubt(said)
+            self._doubt(response)
             return
         # The session has ended, so a request was lost, not refused.
-        over = session_over(said.status)
+        over = session_over(response.status)
         self._failed(
-            Refused(over, RefusedResponse(said.status if self._message.id is None else 0, said.body))
+            Refused(over, RefusedResponse(response.status if self._message.id is None else 0, response.body))
         )
         # C-33: no message is sent again in the new session, where the old ids have no meaning.
         self._session.lose(over, renewable=True)
 
-    def _doubt(self, said: RefusedResponse) -> None:
+    def _doubt(self, response: RefusedResponse) -> None:
         """Reports that the session may be gone, if the text of the refusal suggests it."""
-        if self._sent_with is not None and names_lost_session(said):
-            text = f"the session seems to be gone (HTTP {said.status}). {NEW_SESSION}"
+        if self._sent_with is not None and names_lost_session(response):
+            text = f"the session seems to be gone (HTTP {response.status}). {NEW_SESSION}"
             self._session.sink.degraded(detail=text)
         # In the handshake, the refusal itself is reported.
-        elif self._message.id is not None and self._session.revision and self._session.asks_for_session(said):
+        elif (
+            self._message.id is not None
+            and self._session.revision
+            and self._session.asks_for_session(response)
+        ):
             self._session.sink.degraded(detail=NO_SESSION_ID)
 
 
@@ -303,11 +307,11 @@ class Cancel(Sending):
             super()._lost(failure)
 
     def _failed(self, error: Refused) -> None:
-        status = error.said.status
+        status = error.response.status
         if status:
             self._flushed()
         short = status and not 200 <= status < 300
-        super()._failed(Refused(f"HTTP {status}", error.said) if short else error)
+        super()._failed(Refused(f"HTTP {status}", error.response) if short else error)
 
 
 class Exchange(Sending):
@@ -346,7 +350,7 @@ class Exchange(Sending):
                 self._status = response.status_code
                 await self._answer(response)
         except Refused as error:
-            if error.said.status in GATEWAY and self.left and self._session.revision is not None:
+            if error.response.status in GATEWAY and self.left and self._session.revision is not None:
                 # The gateway's answer is not that of the server, which may still be working. In the handshake it counts
                 # as a refusal.
                 running = "; the server may still be running it" if self._session.modern else ""
@@ -425,11 +429,11 @@ class Exchange(Sending):
         method_missing = (
             answer is not None and answer.error is not None and answer.error.code == METHOD_NOT_FOUND
         )
-        said = RefusedResponse(self._status, body)
-        if isinstance(frame, messages.UNREADABLE) or (self._session_is_over(said) and not method_missing):
+        refusal = RefusedResponse(self._status, body)
+        if isinstance(frame, messages.UNREADABLE) or (self._session_is_over(refusal) and not method_missing):
             raise await refused(self._session, response, body)
         self._deliver(body, self._status)
-        self._doubt(said)
+        self._doubt(refusal)
 
     def _deliver(
         self,

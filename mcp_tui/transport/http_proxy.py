@@ -99,10 +99,10 @@ class Proxy:
         if not connected:
             return ProxyFailed(f"cannot connect to {self}: {why}", self)
         if not passed and isinstance(error, httpx.ProxyError):
-            said = readable(str(error))
-            if said.startswith("407"):
+            reason = readable(str(error))
+            if reason.startswith("407"):
                 return ProxyFailed(self.wants_password, self, advice=False)
-            return ProxyFailed(f"{self} does not connect to {self.host}: HTTP {said}", self)
+            return ProxyFailed(f"{self} does not connect to {self.host}: HTTP {reason}", self)
         if passed and self.tunnel:
             return ProxyFailed(f"{why}, behind {self}".replace(RESET, "connection reset"), self)
         return ProxyFailed(f"{self} failed: {why.removesuffix(' by the server')}", self)

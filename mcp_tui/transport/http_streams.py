@@ -81,11 +81,11 @@ class Deliver(Protocol):
 
 
 class Refused(Exception):
-    """A message got a response without an answer (``said``), or no response. The text is a sentence for the user."""
+    """A message got a response without an answer (``response``), or no response. The text is a sentence for the user."""
 
-    def __init__(self, detail: str, said: RefusedResponse = NO_ANSWER) -> None:
+    def __init__(self, detail: str, response: RefusedResponse = NO_ANSWER) -> None:
         super().__init__(detail)
-        self.said = said
+        self.response = response
 
 
 @dataclass(eq=False)
@@ -237,9 +237,9 @@ class HttpSession:
         stopping = cause(failure) == REFUSED and self.http.proxy is None and bool(self.streams)
         return Refused(self.http.failure_text(failure), RefusedResponse(stopping=stopping))
 
-    def asks_for_session(self, said: RefusedResponse) -> bool:
+    def asks_for_session(self, response: RefusedResponse) -> bool:
         """Returns whether a refusal asks for a session id, although the server gave none."""
-        return self.session_id is None and not self.modern and names_lost_session(said)
+        return self.session_id is None and not self.modern and names_lost_session(response)
 
     def headers(self) -> dict[str, str]:
         """Returns the headers of a request without a message: GET and DELETE."""
@@ -445,11 +445,11 @@ async def read_on(
             opened_at = clock()
             await read_events(response, session, cursor, deliver, stream=stream)
     except Refused as error:
-        status = error.said.status
-        if session.session_id is not None and not session.mute and is_session_over(error.said):
+        status = error.response.status
+        if session.session_id is not None and not session.mute and is_session_over(error.response):
             session.lose(session_over(status), renewable=True)
         # While a server restarts, a gateway answers with 5xx. With a new token, the next attempt may succeed.
-        return str(error), None if status >= 500 or await session.renewed(error.said.challenge) else error
+        return str(error), None if status >= 500 or await session.renewed(error.response.challenge) else error
     except EXPECTED as error:
         return cause(error), None
     finally:
@@ -466,14 +466,14 @@ async def listen(session: HttpSession, answered: asyncio.Event) -> None:
     whether there is a stream.
     """
     cursor = Cursor()
-    was_open = told = False
+    was_open = is_reported = False
     session.mute = True
 
     def began() -> None:
         nonlocal was_open
         was_open, session.mute = True, False
         answered.set()
-        if not told:
+        if not is_reported:
             session.sink.happened(text="listening to the server's notification stream")
 
     while True:
@@ -481,18 +481,18 @@ async def listen(session: HttpSession, answered: asyncio.Event) -> None:
         answered.set()
         if refused is not None:
             # A server with another answer knows this address, so a later 404 is about the session.
-            session.mute = session.mute and refused.said.status == 404
+            session.mute = session.mute and refused.response.status == 404
             if was_open:
                 session.deafen(f"the server's notification stream cannot be opened again: {detail}")
-            elif refused.said.status not in (400, 404, 405):
+            elif refused.response.status not in (400, 404, 405):
                 session.sink.happened(text=f"no notification stream: {detail}")
             return
         if cursor.in_vain >= ATTEMPTS:
             why = detail or "closed by the server each time"
             session.deafen(f"gave up the server's notification stream after {ATTEMPTS} attempts: {why}")
             return
-        if not told:
-            told = True
+        if not is_reported:
+            is_reported = True
             why = detail or "closed by the server"
             text = f"the server's notification stream ended ({why}), reopening in {cursor.pause:g} s"
             session.sink.happened(text=text)

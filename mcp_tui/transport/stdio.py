@@ -183,13 +183,13 @@ class LineWriter(asyncio.BaseProtocol):
             writing(message=message)
         return bool(self._batch)
 
-    def _report(self, left: int) -> None:
-        """Reports the written messages of the batch; ``left`` is the number of bytes that the pipe has not accepted."""
-        behind = sum(len(message.raw) + 1 for message in self._batch) if left else 0
+    def _report(self, unwritten: int) -> None:
+        """Reports the written messages of the batch; ``unwritten`` is the number of bytes that the pipe has not accepted."""
+        behind = sum(len(message.raw) + 1 for message in self._batch) if unwritten else 0
         while self._batch:
-            if left:  # rare, because a pipe usually accepts a whole batch
+            if unwritten:  # rare, because a pipe usually accepts a whole batch
                 behind -= len(self._batch[0].raw) + 1
-                if behind < left:
+                if behind < unwritten:
                     return
             self.sink.written(message=self._batch.popleft())
 

@@ -110,8 +110,8 @@ def _outcome_badges(row: Request, now: float) -> list[Badge]:
     """Returns the badges of the outcomes in :data:`_OUTCOME_BADGES`, the worst first."""
     if not (row.late or is_disconnected(row)):
         return []
-    came = (each for each in outcomes(row, now) if late_answer(row) or each not in LATE_OUTCOMES)
-    return [_OUTCOME_BADGES[each] for each in came if each in _OUTCOME_BADGES]
+    found = (each for each in outcomes(row, now) if late_answer(row) or each not in LATE_OUTCOMES)
+    return [_OUTCOME_BADGES[each] for each in found if each in _OUTCOME_BADGES]
 
 
 # -- requests from the server ----------------------------------------------------------------------------------

@@ -42,15 +42,15 @@ def counted(entries: Iterable[Cancelled], now: float) -> SafeText:
             rows.append(each)
         else:
             others.append(each)
-    return tally((came for row in rows for came in evidence.outcomes(row, now)), others)
+    return tally((outcome for row in rows for outcome in evidence.outcomes(row, now)), others)
 
 
-def tally(came: Iterable[evidence.Outcome], others: Collection[ClientViolation] = ()) -> SafeText:
+def tally(outcomes: Iterable[evidence.Outcome], others: Collection[ClientViolation] = ()) -> SafeText:
     """Returns the number of each outcome, the most frequent first; then those of repeats and of client violations."""
-    counts = Counter(came)
+    counts = Counter(outcomes)
     order = list(evidence.Outcome)
-    found = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
-    parts = [safe("{:,} {}", counts[came], evidence.OUTCOME_WORDS[came]) for came in found]
+    found = sorted(counts, key=lambda outcome: (-counts[outcome], order.index(outcome)))
+    parts = [safe("{:,} {}", counts[outcome], evidence.OUTCOME_WORDS[outcome]) for outcome in found]
     repeated = sum(each.is_repeat for each in others)
     broken = len(others) - repeated
     parts += [safe("{:,} repeat", repeated)] if repeated else []
@@ -119,10 +119,10 @@ def cancellation(row: Request, *, origin: float, until: float) -> CancellationLi
     asked = evidence.cancel_of(row)
     if asked is None:
         return None
-    came = brief(evidence.aftermath_words(row, until))
+    aftermath = brief(evidence.aftermath_words(row, until))
     if row.cancel_at is None:  # the reply arrived before the cancel was sent
         over = row.state in {State.COMPLETED, State.FAILED}
-        came = join((words("reply came first"), badge(row).word if over else NOTHING), ": ")
+        aftermath = join((words("reply came first"), badge(row).word if over else NOTHING), ": ")
     return CancellationLine(
         time=durations.moment(asked.at, origin),
         id=brief(str(row.id), 40),
@@ -130,7 +130,7 @@ def cancellation(row: Request, *, origin: float, until: float) -> CancellationLi
         cause=CAUSES[asked.cause],
         reason=brief(asked.reason),
         signal=brief(evidence.delivery_words(row, until)),
-        aftermath=came,
+        aftermath=aftermath,
         style=badge(row, until).style,
     )
 

@@ -85,8 +85,8 @@ class Entry:
         """The names of the arguments of a tool or prompt; the MIME type or URI of a resource."""
         if self.kind in ("tools", "prompts"):
             return self.arguments
-        said = self.raw.get("mimeType") or self.raw.get("uri") or self.raw.get("uriTemplate")
-        return brief(said, 200) if isinstance(said, str) else NOTHING
+        text = self.raw.get("mimeType") or self.raw.get("uri") or self.raw.get("uriTemplate")
+        return brief(text, 200) if isinstance(text, str) else NOTHING
 
     # -- tools and forms ---------------------------------------------------------------------------------------
 
@@ -130,8 +130,8 @@ class Entry:
     @cached_property
     def claims(self) -> SafeText:
         """The claims of the annotations, unverified (tools, 2025-11-25, "Tool annotations")."""
-        said = self.annotations if self.kind == "tools" else {}
-        return join([text for name, value, text in _CLAIMS if said.get(name) is value], ", ")
+        hints = self.annotations if self.kind == "tools" else {}
+        return join([text for name, value, text in _CLAIMS if hints.get(name) is value], ", ")
 
     @property
     def searched(self) -> Iterator[str]:
@@ -164,14 +164,14 @@ class Entry:
 
     def described_lines(self, cells: int) -> int:
         """Returns about how many lines of so many cells describe it, with one for its arguments."""
-        said = _description(self.raw).strip()[:1000].split("\n")
-        return 1 + bool(self.claims) + sum(-(-len(each) // cells) for each in said)
+        source_lines = _description(self.raw).strip()[:1000].split("\n")
+        return 1 + bool(self.claims) + sum(-(-len(each) // cells) for each in source_lines)
 
     @property
     def destructive(self) -> bool:
         """Whether the server marks the tool as destructive (tools, 2025-03-26, "Tool annotations")."""
-        said = self.annotations if self.kind == "tools" else {}
-        return said.get("destructiveHint") is True and said.get("readOnlyHint") is not True
+        hints = self.annotations if self.kind == "tools" else {}
+        return hints.get("destructiveHint") is True and hints.get("readOnlyHint") is not True
 
     @cached_property
     def definition(self) -> str:
@@ -295,10 +295,10 @@ class Catalogue:
             if problem:
                 return line((TITLES[row], "title"), (safe("  {}", problem), "error"))
             tools = sum(entry.cost for entry in self.entries.get(row, ())) if row == "tools" else 0
-            said = safe("  {}", costs.costs(tools)) if tools else NOTHING
-            if width(TITLES[row]) + width(count) + width(said) > space:
-                said = safe("  ≈ {:,}", costs.tokens(tools))
-            return line((TITLES[row], "title"), (count, "muted"), (said, "muted"))
+            cost = safe("  {}", costs.costs(tools)) if tools else NOTHING
+            if width(TITLES[row]) + width(count) + width(cost) > space:
+                cost = safe("  ≈ {:,}", costs.tokens(tools))
+            return line((TITLES[row], "title"), (count, "muted"), (cost, "muted"))
         if space - 4 - self.longest < HINT_CELLS:
             return line(words("  "), fit(row.label, max(8, space - 2)), key=row)
         # A name that is longer than the column takes the room of its hint.
@@ -334,12 +334,12 @@ def entry_sections(entry: Entry, results: int = 0, *, raw_schemas: bool = False)
     ``results`` is the size of the largest known result of a tool, in bytes.
     """
     raw = entry.raw
-    told = [(word, raw[member]) for word, member in _FACTS if isinstance(raw.get(member), str | int)]
+    members = [(word, raw[member]) for word, member in _FACTS if isinstance(raw.get(member), str | int)]
     support = as_object(raw.get("execution")).get("taskSupport")
     if isinstance(support, str):
-        told.append(("task", support))
-    told += [("icon", messages.text(icon)[:300]) for icon in as_list(raw.get("icons"))[:ICONS]]
-    facts = [fact(word, brief(str(said), 2000)) for word, said in told]
+        members.append(("task", support))
+    members += [("icon", messages.text(icon)[:300]) for icon in as_list(raw.get("icons"))[:ICONS]]
+    facts = [fact(word, brief(str(content), 2000)) for word, content in members]
     if entry.cost:
         facts.append(fact("cost", safe("{} of a model's context", costs.costs(entry.cost))))
     if results:
@@ -352,17 +352,17 @@ def entry_sections(entry: Entry, results: int = 0, *, raw_schemas: bool = False)
         claims = [entry.claims] if entry.claims else pretty(entry.annotations)
         made.append(Section(words("Server claims (unverified)"), texts(claims)))
     for title, member, sort in _SHOWN_SCHEMAS:
-        said = raw.get(member)
-        if isinstance(said, sort) and (said or sort is dict):
+        content = raw.get(member)
+        if isinstance(content, sort) and (content or sort is dict):
             made.append(_schema_section(title, entry, member, raw=raw_schemas))
     return made
 
 
 def _schema_section(title: SafeText, entry: Entry, member: str, *, raw: bool) -> Section:
-    said = entry.raw[member]
-    rows = schema_rows(entry.schema if member == "arguments" else said)
+    schema = entry.raw[member]
+    rows = schema_rows(entry.schema if member == "arguments" else schema)
     if raw or not rows:
         turn = [line((hint("{wire.request} shows a table"), "muted"))] if rows else []
-        return Section(title, [*turn, *texts(pretty(said))])
+        return Section(title, [*turn, *texts(pretty(schema))])
     turn = [line((hint("{wire.request} shows the raw schema"), "muted"))]
     return Section(title, turn, table=partial(schema_lines, rows))

@@ -67,13 +67,13 @@ def answer_changes(before: Side, after: Side) -> SafeText:
             where.append(safe("line {:,}" if count == 1 else "lines {:,} to {:,}", start + 1, start + count))
         was, now = (clean(lines[0]) if lines else NOTHING for lines in both)
     head, *words_, tail = changed_words(was, now, AROUND_CHARACTERS)
-    said = safe("{} → {}", *(brief(each or "nothing", CHANGED_CHARACTERS) for each in words_))
+    text = safe("{} → {}", *(brief(each or "nothing", CHANGED_CHARACTERS) for each in words_))
     if head or tail:
-        said = safe("{}[{}]{}", head, said, tail)
+        text = safe("{}[{}]{}", head, text, tail)
     others = (
         safe("; also {}", _counted([path or "all of it" for path, *_ in found[1:]])) if found[1:] else NOTHING
     )
-    return safe("answer: {}{}", join((*where, said), " "), others)
+    return safe("answer: {}{}", join((*where, text), " "), others)
 
 
 def _counted(places: list[str]) -> SafeText:

@@ -145,9 +145,9 @@ class ColumnWidths(Generic[Thing]):
         before = dict(self._longest)
         for thing in things:
             for cell, tail in ((column.cell, column.tail) for column in columns):
-                taken = width(cell(thing)[0]) + (width(tail(thing)) if tail else 0)
-                if taken > self._longest.get(cell, -1):
-                    self._longest[cell] = taken
+                cells = width(cell(thing)[0]) + (width(tail(thing)) if tail else 0)
+                if cells > self._longest.get(cell, -1):
+                    self._longest[cell] = cells
         return before != self._longest
 
     def layout(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
@@ -185,12 +185,12 @@ def allot(needs: Sequence[ColumnNeed], space: int) -> list[int]:
     for _ in range(sum(widths) - max(0, space)):
         widths[widths.index(max(widths))] -= 1
     by_weight = sorted(range(len(needs)), key=lambda at: -needs[at].weight)
-    while (left := space - sum(widths)) > 0 and needs:
+    while (unused := space - sum(widths)) > 0 and needs:
         cut = [at for at in by_weight if widths[at] < needs[at].wish]
         if not cut:
-            widths[next((at for at, need in enumerate(needs) if need.spare), by_weight[0])] += left
+            widths[next((at for at, need in enumerate(needs) if need.spare), by_weight[0])] += unused
         total = sum(needs[at].weight for at in cut)
         for at in cut:
-            share = math.ceil(left * needs[at].weight / total)
+            share = math.ceil(unused * needs[at].weight / total)
             widths[at] += min(share, needs[at].wish - widths[at], space - sum(widths))
     return widths

@@ -57,12 +57,12 @@ class Side:
 
     @property
     def answer(self) -> Json:
-        """The answer, or else the last late answer; ``None`` without one.
+        """The answer, or else the last late_messages answer; ``None`` without one.
 
         An answer of one part is the content of that part, parsed if it is JSON. Any other answer is an object.
         """
-        late = cast("list[Json]", self.messages.get("late, ignored") or [None])
-        message = cast("Json", self.messages.get("response", late[-1]))
+        late_messages = cast("list[Json]", self.messages.get("late, ignored") or [None])
+        message = cast("Json", self.messages.get("response", late_messages[-1]))
         if message is None:
             return None
         members = as_object(message)
@@ -106,12 +106,14 @@ def comparison(before: Side, after: Side, now: float) -> list[Section]:
 
 def _facts(side: Side, sign: str, now: float) -> Iterator[Line]:
     row, shown = side.row, badge(side.row, now)
-    said = join(
+    state = join(
         (safe("{} {}", brief(str(row.id), 40), request(row)), safe("{} {}", shown.glyph, shown.word)), "  "
     )
     size = durations.size(row.response_size) if row.response_size else NOTHING
     tone = "error" if sign == "−" else "success"
-    yield line((safe("{} ", sign), tone), (join((said, durations.elapsed(row.elapsed(now)), size), "  "), ""))
+    yield line(
+        (safe("{} ", sign), tone), (join((state, durations.elapsed(row.elapsed(now)), size), "  "), "")
+    )
 
 
 def _timing(before: Side, after: Side, now: float) -> Iterator[Line]:
@@ -129,11 +131,11 @@ def _unanswered(row: Request, now: float) -> SafeText:
     if row.open:
         return words("still running")
     state = evidence.ended(row).replace("_", " ")
-    said = safe("{} after {}", state, durations.elapsed(row.elapsed(now)))
+    text = safe("{} after {}", state, durations.elapsed(row.elapsed(now)))
     answer = evidence.late_answer(row)
     if answer is None or row.sent_at is None:
-        return said
-    return safe("{}; its answer came at {}", said, durations.elapsed(answer.last_at - row.sent_at))
+        return text
+    return safe("{}; its answer came at {}", text, durations.elapsed(answer.last_at - row.sent_at))
 
 
 def _compared(before: Json, after: Json) -> Iterator[Line]:
@@ -268,8 +270,8 @@ def text_differences(before: str, after: str) -> Iterator[Line]:
     start, old, new, end = changed_lines(before, after)
     yield from _equal(start)
     if max(len(old), len(new)) > ITEMS_MOST:
-        said = "they differ from line {:,} on; {:,} and {:,} lines are too many to align"
-        yield line((safe(said, start + 1, len(old), len(new)), "muted"))
+        text = "they differ from line {:,} on; {:,} and {:,} lines are too many to align"
+        yield line((safe(text, start + 1, len(old), len(new)), "muted"))
         old, new = old[:1], new[:1]
     for tag, first, stop, new_first, new_stop in SequenceMatcher(
         None, old, new, autojunk=False
@@ -325,7 +327,7 @@ def _words(before: str, after: str) -> Iterator[Line]:
     for sign, tone, side in (("− ", "error", 0), ("+ ", "success", 1)):
         pieces: list[tuple[SafeText, str]] = [(clean(sign), tone)]
         for tag, old_start, old_stop, new_start, new_stop in codes:
-            taken = new[new_start:new_stop] if side else old[old_start:old_stop]
-            if taken:
-                pieces.append((clean("".join(taken)), "" if tag == "equal" else tone))
+            tokens = new[new_start:new_stop] if side else old[old_start:old_stop]
+            if tokens:
+                pieces.append((clean("".join(tokens)), "" if tag == "equal" else tone))
         yield line(*pieces)

@@ -46,9 +46,9 @@ def exported(
         return None if raw is None or len(raw) > most else parsed(secrets.redact(raw))
 
     for name, seq in (("request", row.request_seq), ("response", row.response_seq)):
-        if (said := message(seq)) is not None:
-            found[name] = said
-    if late := [said for each in row.late if (said := message(each.seq)) is not None]:
+        if (frame := message(seq)) is not None:
+            found[name] = frame
+    if late := [frame for each in row.late if (frame := message(each.seq)) is not None]:
         found["late, ignored"] = late
     return found
 

@@ -124,15 +124,15 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
     if row.cancel_at is not None and row.cause is not None:
         yield fact("why", join((CAUSES[row.cause], brief(row.reason, 2000)), ": "))
         yield fact("via", _via(row, now))
-        came = brief(evidence.aftermath_words(row, now), 2000)
-        if came:
-            yield fact("then", came, shown.style)
+        aftermath = brief(evidence.aftermath_words(row, now), 2000)
+        if aftermath:
+            yield fact("then", aftermath, shown.style)
     if row.state is State.FAILED and error:
         yield fact("error", failure(row), "error")
     if row.state is State.LOST:
-        late = evidence.late_answer(row)
-        if late is not None:
-            yield fact("then", brief(evidence.late_words(late, task=bool(row.task_id))), "late")
+        late_answer = evidence.late_answer(row)
+        if late_answer is not None:
+            yield fact("then", brief(evidence.late_words(late_answer, task=bool(row.task_id))), "late")
     if row.repeat is not None:
         yield fact("note", brief(repeat_words(row.repeat), 400), "warning")
     if row.duplicates:
@@ -170,11 +170,11 @@ _VIA: Final = {
 def _via(row: Request, until: float) -> SafeText:
     """Returns how the cancel was sent, whether the server received it, and whether it carried the reason."""
     via = None if row.signal is None else _VIA.get(row.signal)
-    told = evidence.delivery_words(row, until)
+    delivery = evidence.delivery_words(row, until)
     if via is None or row.signal is Signal.STREAM_CLOSED:
-        return brief("closing the stream; the reason is logged locally only" if via else told)
+        return brief("closing the stream; the reason is logged locally only" if via else delivery)
     carried = "" if row.reason_delivered else "; the reason is logged locally only"
-    return brief(f"{via}: {told}{carried if row.reason else ''}")
+    return brief(f"{via}: {delivery}{carried if row.reason else ''}")
 
 
 # -- history ---------------------------------------------------------------------------------------------------
@@ -195,15 +195,15 @@ def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iter
         if isinstance(event, ev.Called) and start - event.at < 0.02 and row.sent_at is not None:
             continue
         known = describe(event)
-        said = row.method if isinstance(event, ev.Sent) else known.words(event)
+        text = row.method if isinstance(event, ev.Sent) else known.words(event)
         found.append(
-            (event.at, clean(known.arrow(event)), brief(said, HISTORY_CHARACTERS), known.tone(event))
+            (event.at, clean(known.arrow(event)), brief(text, HISTORY_CHARACTERS), known.tone(event))
         )
     asked = [each for server_request in server_requests for each in _asked(server_request)]
     if asked:
         found = sorted([*found, *asked], key=lambda moment: moment[0])
-    for at, arrow, said, tone in found:
-        yield line((safe("{:>+8.3f} {} ", at - start, arrow), "muted"), (said, tone))
+    for at, arrow, text, tone in found:
+        yield line((safe("{:>+8.3f} {} ", at - start, arrow), "muted"), (text, tone))
 
 
 def _asked(server_request: ServerRequest) -> Iterable[_Moment]:
@@ -211,8 +211,8 @@ def _asked(server_request: ServerRequest) -> Iterable[_Moment]:
     yield server_request.at, words(IN), safe("asks {}", about), "awaiting-input"
     if server_request.ended_at is not None:
         arrow = IN if server_request.outcome.startswith(("withdrawn", "lost")) else OUT
-        said = safe("{}: {}", about, brief(server_request.outcome, 80))
-        yield server_request.ended_at, words(arrow), said, ""
+        text = safe("{}: {}", about, brief(server_request.outcome, 80))
+        yield server_request.ended_at, words(arrow), text, ""
 
 
 def server_request_sections(
@@ -261,9 +261,9 @@ def connecting_sections(
     if steps:
         lines.append(line((safe("{:<9}for {:.0f} s", "", now - steps[-1].at), "warning")))
     if launcher:
-        told = safe("{} may still be downloading", launcher)
-        said = safe("{}: {}", told, brief(stderr.newest, 200)) if stderr.newest else told
-        lines.append(line((said, "warning")))
+        text = safe("{} may still be downloading", launcher)
+        sentence = safe("{}: {}", text, brief(stderr.newest, 200)) if stderr.newest else text
+        lines.append(line((sentence, "warning")))
     lines.append(line((hint("{request.cancel} stops connecting"), "muted")))
     return [Section(words("Connecting"), lines), *_last_words(stderr)]
 
@@ -280,8 +280,8 @@ def _steps(steps: Sequence[ev.Note]) -> list[Line]:
 
 
 def _last_words(stderr: Iterable[str]) -> list[Section]:
-    said = texts(brief(each, 400) for each in stderr)
-    return [Section(words("Server stderr"), said)] if said else []
+    lines = texts(brief(each, 400) for each in stderr)
+    return [Section(words("Server stderr"), lines)] if lines else []
 
 
 # -- Markdown: text from a server is put in code, so that it cannot be markup, a mention, or a link ---------------
@@ -348,9 +348,9 @@ def answer_sections(response: Json, *, error: bool = False, broken: Sequence[Pro
     """
     if error:
         members = as_object(response)
-        said = as_text(members.get("message"))
-        more = {name: value for name, value in members.items() if name != "message" or not said}
-        lines = texts(paragraphs(said), "error") if said else []
+        message = as_text(members.get("message"))
+        more = {name: value for name, value in members.items() if name != "message" or not message}
+        lines = texts(paragraphs(message), "error") if message else []
         return [Section(_ERROR_TITLE, [*lines, *texts(compact(more if members else response))])]
     found = distinct_parts(parts(response)[:-1])
     sections = part_sections(found)
@@ -385,9 +385,9 @@ def distinct_parts(found: Sequence[Part]) -> list[Part]:
     if texts and inner in ("\n".join(texts), texts[0], texts):
         return others
     for value in (structured.value, inner)[: 1 + ("result" in members)]:
-        told = [part for part in others if part.sort is not PartKind.TEXT or not _says(part.text, value)]
-        if len(told) < len(others):
-            return [*told, replace(structured, value=value)]
+        distinct = [part for part in others if part.sort is not PartKind.TEXT or not _says(part.text, value)]
+        if len(distinct) < len(others):
+            return [*distinct, replace(structured, value=value)]
     items = cast("list[Json]", inner) if isinstance(inner, list) else []
     if len(items) == len(texts) > 1 and all(map(_says, texts, items)):
         others = [part for part in others if part.sort is not PartKind.TEXT]
@@ -415,12 +415,12 @@ def part_sections(found: Sequence[Part]) -> list[Section]:
     """
     made: list[Section] = []
     lines: list[Line] = []
-    left = ANSWER_CHARACTERS
-    told = {part.sort for part in found} >= {PartKind.STRUCTURED, PartKind.TEXT}
+    characters_left = ANSWER_CHARACTERS
+    both = {part.sort for part in found} >= {PartKind.STRUCTURED, PartKind.TEXT}
 
     def end() -> None:
         if lines:
-            made.append(Section(words("Text") if told else NOTHING, [*lines]))
+            made.append(Section(words("Text") if both else NOTHING, [*lines]))
             lines.clear()
 
     for part in found[:_LISTED_PARTS]:
@@ -429,16 +429,16 @@ def part_sections(found: Sequence[Part]) -> list[Section]:
             continue
         if part.role:
             lines.append(line((safe("{}:", brief(part.role, 20)), "accent")))
-        page = None if part.sort is PartKind.TEXT and left <= 0 else part_page(part)
+        page = None if part.sort is PartKind.TEXT and characters_left <= 0 else part_page(part)
         if page is None:
-            if part.text and left > 0:
-                lines.extend(texts(paragraphs(part.text, limit=left)))
-                left -= len(part.text)
+            if part.text and characters_left > 0:
+                lines.extend(texts(paragraphs(part.text, limit=characters_left)))
+                characters_left -= len(part.text)
             continue
-        left -= len(part.text)
+        characters_left -= len(part.text)
         structured = part.sort is PartKind.STRUCTURED
-        title = words("Structured content") if told and structured else words("Text") if told else NOTHING
-        if lines and not told:
+        title = words("Structured content") if both and structured else words("Text") if both else NOTHING
+        if lines and not both:
             made.append(Section(NOTHING, [*lines], page))
             lines.clear()
         else:
@@ -491,12 +491,12 @@ def label(part: Part) -> SafeText:
     mime, uri = brief(part.mime, 60), brief(part.uri, 200)
     match part.sort:
         case PartKind.LINK:
-            said = brief(part.name, 80), uri, mime, brief(part.text, 120)
+            pieces = brief(part.name, 80), uri, mime, brief(part.text, 120)
         case PartKind.TEXT:
-            said = uri, durations.size(part.size)
+            pieces = uri, durations.size(part.size)
         case PartKind.STRUCTURED | PartKind.WHOLE:
-            said = ()
+            pieces = ()
         case _:
-            said = data_words(part), uri
+            pieces = data_words(part), uri
     role = safe("{}:", brief(part.role, 20)) if part.role else NOTHING
-    return join((role, clean(part.sort.value), *said), "  ")
+    return join((role, clean(part.sort.value), *pieces), "  ")

@@ -49,7 +49,7 @@ Test = Callable[[Subject], bool]
 FieldTest = Callable[[str], Test[Subject]]
 """A function that returns the test of a field for a value.
 
-It raises ``ValueError``, with a sentence for the person, for a value that the field does not accept.
+It raises ``ValueError``, with a sentence for the user, for a value that the field does not accept.
 """
 
 
@@ -98,7 +98,7 @@ def read(
     text: str,
     fields: Mapping[str, FieldTest[Subject]],
     *,
-    said: Callable[[Subject], Iterable[str]],
+    texts: Callable[[Subject], Iterable[str]],
     searched: Callable[[Subject], Iterable[str]] | None = None,
     typing: bool = True,
     elsewhere: Mapping[str, SafeText] = MappingProxyType({}),
@@ -109,8 +109,8 @@ def read(
     Args:
         text: the filter as typed.
         fields: the fields by their names.
-        said: returns every text of a subject in which words and phrases are searched.
-        searched: returns the texts in which regular expressions are searched; by default those of ``said``.
+        texts: returns every text of a subject in which words and phrases are searched.
+        searched: returns the texts in which regular expressions are searched; by default those of ``texts``.
         typing: whether the filter is still being typed, so that a term without a value is not an error.
         elsewhere: the errors for fields that only another list has.
         meant: the tests of words with a meaning of their own; only if quoted are these words searched for.
@@ -144,12 +144,12 @@ def read(
                 problem = safe("Not a regular expression: /{}/ ({})", brief(term["expression"], 60), finds)
                 continue
             far = SEARCHED_CHARACTERS if typing else None
-            test = _any(lambda text, finds=finds, far=far: finds(text[:far]), searched or said)
+            test = _any(lambda text, finds=finds, far=far: finds(text[:far]), searched or texts)
         elif term["word"] and (test_of := meant.get(term["word"].casefold())) is not None:
             test = test_of
         else:
             looked_for = term["quoted"] or (term["word"] if not field else term[0].removeprefix("-"))
-            test = _any(partial(_contains, looked_for.casefold()), said)
+            test = _any(partial(_contains, looked_for.casefold()), texts)
         tests.append(_not(test) if term["no"] else test)
     return Terms(text.strip(), (_never,) if problem else tuple(tests), problem)
 
@@ -171,8 +171,8 @@ def unknown_filter(name: str, fields: Iterable[str]) -> SafeText:
     """Returns the error for an unknown field."""
     *most, last = fields
     choices = join([*(clean(each) for each in most), safe("or {}", clean(last))], ", ")
-    said = "Unknown filter '{}'. Use key:value, with {}; quote a text that has a colon."
-    return safe(said, brief(name, 60), choices)
+    sentence = "Unknown filter '{}'. Use key:value, with {}; quote a text that has a colon."
+    return safe(sentence, brief(name, 60), choices)
 
 
 @lru_cache(maxsize=64)
@@ -406,14 +406,19 @@ def parse(
             each: safe("{}: filters the Log. Press / in that pane.", each) for each in MESSAGE_FIELDS
         }
         return read(
-            text, fields, said=partial(_said, now), searched=_searched, elsewhere=elsewhere, meant=_MEANT
+            text,
+            fields,
+            texts=partial(_request_texts, now),
+            searched=_searched,
+            elsewhere=elsewhere,
+            meant=_MEANT,
         )
 
     def everywhere(row: Shown) -> Iterable[str]:
-        return chain(_said(now, row), *(payload(kind, row) for kind in ("text", "args", "result")))
+        return chain(_request_texts(now, row), *(payload(kind, row) for kind in ("text", "args", "result")))
 
     fields |= dict.fromkeys(MESSAGE_FIELDS, _nowhere) | {"violation": part_of_any(broken)}
-    return read(text, fields, said=everywhere, typing=False, meant=_MEANT)
+    return read(text, fields, texts=everywhere, typing=False, meant=_MEANT)
 
 
 def _is_repeat(row: Shown) -> bool:
@@ -436,14 +441,14 @@ def state_words(row: Shown, now: float) -> list[str]:
     over = "open" if is_open(row) else "done"
     if isinstance(row, ServerRequest):
         return [over, server_request_badge(row).word]
-    said = [over, json_state(row), *(each.word for each in badges(row, now))]
+    found = [over, json_state(row), *(each.word for each in badges(row, now))]
     if row.state is State.CANCEL_REQUESTED:
-        said += [row.state.value, CANCEL_REQUESTED.word]
+        found += [row.state.value, CANCEL_REQUESTED.word]
     if row.overdue_until is not None:
-        said.append(OVERDUE.style)  # the word of this badge is "in flight"
+        found.append(OVERDUE.style)  # the word of this badge is "in flight"
     if row.round_ids:
-        said.append(ROUND.word)
-    return [*map(spaced, said)]
+        found.append(ROUND.word)
+    return [*map(spaced, found)]
 
 
 _ALL: Final = dict.fromkeys((*BADGES, ROUND, *SERVER_BADGES.values()))
@@ -496,9 +501,9 @@ def _searched(row: Shown) -> Iterable[str]:
     return row.method, row.name, row.label, row.error, row.summary
 
 
-def _said(now: Callable[[], float], row: Shown) -> Iterable[str]:
+def _request_texts(now: Callable[[], float], row: Shown) -> Iterable[str]:
     if isinstance(row, ServerRequest):
         return row.method, str(row.request_id), row.outcome, server_request_badge(row).word
     code = "" if row.code is None else str(row.code)
-    said = (row.label, str(row.id), row.reason, code, row.error, row.summary, row.message or "", row.settled)
-    return *said, badge(row, now()).word
+    texts = (row.label, str(row.id), row.reason, code, row.error, row.summary, row.message or "", row.settled)
+    return *texts, badge(row, now()).word

@@ -33,8 +33,8 @@ def kind(field: Field) -> SafeText:
     match field.kind:
         case FieldKind.TEXT:
             format_ = as_text(field.schema.get("format"))
-            said = _FORMATS.get(format_) or brief(format_, 40) or words("text")
-            return join((said, length(field.schema, "Length", words("characters"))), ", ")
+            format_name = _FORMATS.get(format_) or brief(format_, 40) or words("text")
+            return join((format_name, length(field.schema, "Length", words("characters"))), ", ")
         case FieldKind.NUMBER | FieldKind.INTEGER:
             return join((clean(field.kind.value), bounds(field.schema)), ", ")
         case FieldKind.BOOLEAN:
@@ -82,8 +82,8 @@ def bounds(schema: dict[str, Json]) -> SafeText:
     """Returns the range of a number: ``0 to 10``, ``at least 1``, ``below 5``."""
     low, high = schema.get("minimum"), schema.get("maximum")
     both = _figure(low) and _figure(high)
-    said = [safe("{} to {}", value(low), value(high))] if both else []
-    said += (
+    texts = [safe("{} to {}", value(low), value(high))] if both else []
+    texts += (
         safe("{} {}", words_, value(schema[keyword]))
         for keyword, words_ in (
             ("minimum", "at least"),
@@ -94,7 +94,7 @@ def bounds(schema: dict[str, Json]) -> SafeText:
         )
         if _figure(schema.get(keyword)) and not (both and keyword in ("minimum", "maximum"))
     )
-    return join(said, ", ")
+    return join(texts, ", ")
 
 
 def _figure(value_: Json) -> bool:
@@ -104,8 +104,8 @@ def _figure(value_: Json) -> bool:
 def length(schema: dict[str, Json], what: str, unit: SafeText) -> SafeText:
     """Returns the limits of a length (``what`` is ``Length`` or ``Items``): ``1 to 10 characters``."""
     low, high = schema.get(f"min{what}"), schema.get(f"max{what}")
-    said = bounds({"minimum": low, "maximum": high}) if low or _figure(high) else NOTHING
-    return safe("{} {}", said, unit) if said else NOTHING
+    text = bounds({"minimum": low, "maximum": high}) if low or _figure(high) else NOTHING
+    return safe("{} {}", text, unit) if text else NOTHING
 
 
 def value(value_: Json) -> SafeText:
@@ -151,16 +151,16 @@ def place(field: Field) -> SafeText:
 
 def about(field: Field, entry: FieldEntry | None) -> list[Styled]:
     """Returns the description of a field by its schema: name, type, default, and description."""
-    said = [kind(field)]
+    texts = [kind(field)]
     if entry is not None and entry.given is Given.JSON and field.kind is not FieldKind.JSON:
-        said = [safe("{} (type JSON here)", said[0])]
+        texts = [safe("{} (type JSON here)", texts[0])]
     if "default" in field.schema:
-        said.append(safe("default {}", value(field.schema["default"])))
+        texts.append(safe("default {}", value(field.schema["default"])))
     if field.nullable:
-        said.append(hint("{form.null} null"))
+        texts.append(hint("{form.null} null"))
     pattern = as_text(field.schema.get("pattern"))
     if pattern and field.kind is FieldKind.TEXT:
-        said.append(safe("matches {}", brief(pattern, 60)))
+        texts.append(safe("matches {}", brief(pattern, 60)))
     title = brief(as_text(field.schema.get("title")), 80)
     if title.casefold().replace(" ", "_") == field.name.casefold():
         title = NOTHING
@@ -168,7 +168,7 @@ def about(field: Field, entry: FieldEntry | None) -> list[Styled]:
     return [
         (place(field) if field.path != BRANCH else NOTHING, "bold"),
         (safe(" {}", title) if title else title, ""),
-        (safe("  {}", join(said, " · ")), "$text-muted"),
+        (safe("  {}", join(texts, " · ")), "$text-muted"),
         (safe("\n{}", description) if description else NOTHING, ""),
     ]
 
@@ -208,17 +208,17 @@ def veiled(text: str, is_secret: Callable[[str], bool]) -> str:
     made: list[str] = []
     at, depth, hidden, name = 0, 0, -1, ""
     for token in _JSON_TOKEN.finditer(text):
-        said = token[0]
-        depth -= said in "]}"
-        if depth < hidden or (depth == hidden and said == ","):
+        part = token[0]
+        depth -= part in "]}"
+        if depth < hidden or (depth == hidden and part == ","):
             hidden = -1
         made.append(text[at : token.start()])
-        made.append(dots(said) if hidden >= 0 and said not in "[]{},:" else said)
-        if said != ":":
-            name = said[1:-1] if said[0] == '"' else ""
+        made.append(dots(part) if hidden >= 0 and part not in "[]{},:" else part)
+        if part != ":":
+            name = part[1:-1] if part[0] == '"' else ""
         elif hidden < 0 and is_secret(name):
             hidden = depth
-        depth += said in "[{"
+        depth += part in "[{"
         at = token.end()
     return "".join((*made, text[at:]))
 

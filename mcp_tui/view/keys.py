@@ -557,17 +557,17 @@ def help_texts(scopes: Sequence[Scope]) -> list[tuple[SafeText, list[tuple[SafeT
 
     ``scopes`` starts with the innermost one. A scope is listed without the keys that a scope before it uses.
     """
-    told: list[tuple[SafeText, list[tuple[SafeText, SafeText]]]] = []
+    sections: list[tuple[SafeText, list[tuple[SafeText, SafeText]]]] = []
     taken: set[str] = set()
     for scope in scopes:
         lines: list[tuple[SafeText, SafeText]] = []
-        here: set[str] = set()
+        scope_names: set[str] = set()
         for key in keys(scope):
             names = [name for name in key.names if name not in taken]
             if names:
-                here.update([] if key.lends else names)
+                scope_names.update([] if key.lends else names)
                 lines.append((all_shown(names), words(key.help)))
-        taken |= here
+        taken |= scope_names
         if lines:
-            told.append((words(scope.title), lines))
-    return told
+            sections.append((words(scope.title), lines))
+    return sections

@@ -196,10 +196,10 @@ class FilteredLines(Generic[Matter]):
                 passing.append(number)
             if not number % 64 and time.monotonic() > until:
                 break
-        looked = range(number, again.stop)
+        checked = range(number, again.stop)
         self._to_recheck = range(again.start, number)
         still = set(passing)
-        found = [each for each in self._found if each not in looked or each in still]
+        found = [each for each in self._found if each not in checked or each in still]
         found += sorted(still.difference(found))
         self._replace(found if self.order is not None else sorted(found))
 

@@ -50,7 +50,7 @@ def catalogue(text: str) -> Terms[Entry]:
     return read(
         text,
         {"kind": one_of("kind", kinds, lambda entry: (entry.kind,))},
-        said=lambda entry: (entry.folded,),
+        texts=lambda entry: (entry.folded,),
         searched=lambda entry: entry.searched,
     )
 
@@ -131,7 +131,7 @@ def log(
         "server": part(lambda _: server()),
     }
     others = {name: of_request(field) for name, field in fields.items()}
-    return read(text, others | own, said=_said_of_message, typing=typing)
+    return read(text, others | own, texts=_message_texts, typing=typing)
 
 
 _ORDINARY: Final = (ev.Connected, ev.Note, ev.Suspended, ev.ServerRequestReceived, ev.ServerRequestAnswered)
@@ -167,7 +167,7 @@ def broken_rules(event: ev.Event) -> Iterable[str]:
     return (rule, ev.Origin.SERVER.value) if rule else ()
 
 
-def _said_of_message(event: ev.Event) -> Iterable[str]:
+def _message_texts(event: ev.Event) -> Iterable[str]:
     if type(event) in _RULES:
         yield "violation"
     whole = (event.line,) if isinstance(event, (ev.Stderr, ev.Pollution)) else ()
@@ -192,11 +192,11 @@ def wire(text: str) -> Terms[FrameHead | None]:
             "id": lambda value: lambda head: head is not None and str(head.id).casefold() == value,
             "method": part(lambda head: "" if head is None else head.method),
         },
-        said=_said_of_frame,
+        texts=_frame_texts,
     )
 
 
-def _said_of_frame(head: FrameHead | None) -> Iterable[str]:
+def _frame_texts(head: FrameHead | None) -> Iterable[str]:
     if head is None:
         return ()
     return head.method or "response", "" if head.id is None else str(head.id)
@@ -223,9 +223,9 @@ class _Cancelled(Protocol):
 _Cancel = TypeVar("_Cancel", bound=_Cancelled)
 
 
-def _fields(came: Callable[[_Cancel], Iterable[Outcome]]) -> dict[str, FieldTest[_Cancel]]:
+def _fields(outcomes: Callable[[_Cancel], Iterable[Outcome]]) -> dict[str, FieldTest[_Cancel]]:
     return {
-        "outcome": outcome(came),
+        "outcome": outcome(outcomes),
         "cause": cause(lambda each: each.cause),
         "name": part(_tool),
         "tool": part(_tool),
@@ -239,25 +239,32 @@ def _tool(each: _Cancelled) -> str:
     return each.name or each.method
 
 
-def _said(each: _Cancelled, came: Iterable[Outcome]) -> Iterable[str]:
+def _cancellation_texts(each: _Cancelled, outcomes: Iterable[Outcome]) -> Iterable[str]:
     caused = "" if each.cause is None else CAUSES[each.cause]
-    return each.name, each.method, str(each.id), each.reason, caused, *(OUTCOME_WORDS[one] for one in came)
+    return (
+        each.name,
+        each.method,
+        str(each.id),
+        each.reason,
+        caused,
+        *(OUTCOME_WORDS[one] for one in outcomes),
+    )
 
 
 def cancellations(text: str, now: Callable[[], float] = lambda: evidence.FOREVER) -> Terms[Cancelled]:
     """Parses a filter of cancellations: ``outcome:`` and ``cause:`` take words, the other fields a part."""
 
-    def came(row: Cancelled) -> Iterable[Outcome]:
+    def outcomes(row: Cancelled) -> Iterable[Outcome]:
         return () if isinstance(row, ClientViolation) else evidence.outcomes(row, now())
 
-    def said(row: Cancelled) -> Iterable[str]:
+    def texts(row: Cancelled) -> Iterable[str]:
         if isinstance(row, ClientViolation):
-            return *_said(row, ()), row.words
+            return *_cancellation_texts(row, ()), row.words
         until = now()
         watched = evidence.delivery_words(row, until), evidence.aftermath_words(row, until)
-        return *_said(row, evidence.outcomes(row, until)), *watched
+        return *_cancellation_texts(row, evidence.outcomes(row, until)), *watched
 
-    return read(text, _fields(came), said=said)
+    return read(text, _fields(outcomes), texts=texts)
 
 
 def logged_fields(mark: str = "") -> dict[str, FieldTest[Logged | LoggedCall]]:
@@ -275,11 +282,11 @@ def logged_fields(mark: str = "") -> dict[str, FieldTest[Logged | LoggedCall]]:
 def logged(text: str) -> Terms[Logged]:
     """Parses a filter of the cancellations of all sessions, which also has fields for the server and the time."""
 
-    def said(each: Logged) -> Iterable[str]:
+    def texts(each: Logged) -> Iterable[str]:
         words = (each.words,) if isinstance(each, ClientViolation) else ()
-        return each.server, *_said(each, each.outcomes), *words
+        return each.server, *_cancellation_texts(each, each.outcomes), *words
 
-    return read(text, logged_fields(), said=said)
+    return read(text, logged_fields(), texts=texts)
 
 
 # -- recordings ------------------------------------------------------------------------------------------------
@@ -293,7 +300,7 @@ def recordings(text: str) -> Terms[RecordedSession]:
             "server": part(lambda each: "\n".join(_server(each))),
             **_times("", lambda each: each.wall),
         },
-        said=_server,
+        texts=_server,
     )
 
 

@@ -183,7 +183,7 @@ class Outline:
             for place in sorted(changed):
                 if place < self._called:
                     self._show_or_hide(place)
-        self._update_server_requests(anew=changed is None)
+        self._update_server_requests(everything=changed is None)
         if self.unfiltered:
             self._filter_older()
         self._arrange()
@@ -257,14 +257,17 @@ class Outline:
 
     # -- requests from the server ----------------------------------------------------------------------------
 
-    def _update_server_requests(self, *, anew: bool) -> None:
-        """Shows or hides the server's requests that changed; with ``anew``, all of them.
+    def _update_server_requests(self, *, everything: bool) -> None:
+        """Shows or hides the server's requests that changed; with ``everything``, all of them.
 
         On a recording that went back to an earlier moment, later requests are removed.
         """
-        asked, (came, ended) = self._server_requests, self._server_requests.changes(self._server_requests_at)
+        asked, (received, ended) = (
+            self._server_requests,
+            self._server_requests.changes(self._server_requests_at),
+        )
         self._server_requests_at = asked.moment
-        if anew:
+        if everything:
             numbers = asked.alone(pings=self.show_internal)
             self._unfiltered_server_requests = numbers if self.filter else []
             if numbers and not self.filter:
@@ -274,7 +277,7 @@ class Outline:
             return
         while self._unfiltered_server_requests and self._unfiltered_server_requests[-1] >= len(asked):
             self._unfiltered_server_requests.pop()
-        for number in (*came, *ended):
+        for number in (*received, *ended):
             put(
                 self._top_codes,
                 self._server_request_code(number),

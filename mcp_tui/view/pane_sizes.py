@@ -81,12 +81,12 @@ class Shares:
         return max(least, SIDES_MOST * screen // 100 - catalogue)
 
 
-def shares(told: dict[str, object]) -> Shares:
+def shares(sizes: dict[str, object]) -> Shares:
     """Reads shares from the content of a file; ignores invalid values, and limits those that leave a pane no room."""
     made = Shares()
     borders: tuple[Border, ...] = ("requests", "catalogue", "tabs")
     for border in borders:
-        to = told.get(border)
+        to = sizes.get(border)
         if isinstance(to, int | float) and not isinstance(to, bool) and 0 < to < 1:
             made = made.moved(border, float(to))
     return made

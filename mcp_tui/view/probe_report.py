@@ -231,10 +231,10 @@ def markdown(report: Report) -> str:
         "| rule | verdict | level | what | why |",
         "|---|---|---|---|---|",
     ]
-    told: dict[str, str] = {}
+    first_rules: dict[str, str] = {}
     for rule, clause, finding in report.rows():
         verdict, level = word(finding.verdict), clause.level.value
-        first = told.setdefault(finding.sentence, rule.id)
+        first = first_rules.setdefault(finding.sentence, rule.id)
         skipped = finding.verdict in (Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
         reason = f"as {first}" if skipped and first != rule.id else _cell(finding.sentence)
         cells = (rule.id, verdict, level, _cell(rule.title), reason)

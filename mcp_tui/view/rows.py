@@ -115,10 +115,10 @@ def silence(row: Request, now: float) -> SafeText:
 
 def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
     """Returns the progress or the outcome of a request, after the request that it repeats and the decision of a guard."""
-    said = _info(row, now, wide=wide)
+    text = _info(row, now, wide=wide)
     first = NOTHING if row.repeat is None else brief(repeat_words(row.repeat)) if wide else repeats(row)
     guard = brief(guard_words(row.guard)) if row.guard is not None and row.guard.how != "sent" else NOTHING
-    return join((first, guard, said), " · ") if first or guard else said
+    return join((first, guard, text), " · ") if first or guard else text
 
 
 def repeats(row: Request) -> SafeText:
@@ -143,8 +143,10 @@ def _info(row: Request, now: float, *, wide: bool) -> SafeText:
         case State.FAILED:
             return failure(row)
         case State.LOST:
-            late = evidence.late_answer(row)
-            return brief(row.error if late is None else evidence.late_words(late, task=bool(row.task_id)))
+            late_answer = evidence.late_answer(row)
+            return brief(
+                row.error if late_answer is None else evidence.late_words(late_answer, task=bool(row.task_id))
+            )
 
 
 def _task(row: Request, *, wide: bool) -> SafeText:
@@ -152,8 +154,8 @@ def _task(row: Request, *, wide: bool) -> SafeText:
     if row.paused_at is not None:
         return words("waiting for you")
     status = words("needs input") if row.task_status == "input_required" else brief(row.task_status)
-    said = progress(row, wide=wide) or join((status, brief(row.task_message)), " ")
-    return join((words("task"), said), " ") if wide else said
+    text = progress(row, wide=wide) or join((status, brief(row.task_message)), " ")
+    return join((words("task"), text), " ") if wide else text
 
 
 def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
@@ -164,14 +166,14 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
     if row.delivered or row.acknowledged:
         return safe("listening, {:,} notifications", row.delivered)
     if row.overdue_until is not None:
-        left = max(0, math.ceil(row.overdue_until - now))
-        return safe("overdue, cancels in {}s", left) if wide else safe("overdue, {}s", left)
+        seconds_left = max(0, math.ceil(row.overdue_until - now))
+        return safe("overdue, cancels in {}s", seconds_left) if wide else safe("overdue, {}s", seconds_left)
     if row.method == LISTEN:
         return words("not acknowledged yet") if wide else words("unacknowledged")
     silent = silence(row, now)
     if wide or not silent:
         return progress(row, silent, wide=wide) or silent
-    # A narrow row has no room for the bar, the message, and the silence, so the bar and the message are left out.
+    # A narrow row has no room for the bar, the message, and the silence, so the bar and the message are seconds_left out.
     percent = _percent(row.progress, row.total)
     if percent is not None:
         return safe("{}% {}", percent, silent)
@@ -217,17 +219,17 @@ def number(value: float) -> SafeText:
 
 
 def _cancelled(row: Request, now: float, *, wide: bool) -> SafeText:
-    came = brief(evidence.summary_words(row, now) if wide else evidence.short_words(row, now))
+    aftermath = brief(evidence.summary_words(row, now) if wide else evidence.short_words(row, now))
     internal = row.cause in evidence.TIMEOUTS or row.reason == evidence.UNSUBSCRIBED
     if not wide or row.state is State.CANCEL_REQUESTED or internal or len(evidence.outcomes(row, now)) > 1:
-        return came
-    return join((came, brief(row.reason)), " · ")
+        return aftermath
+    return join((aftermath, brief(row.reason)), " · ")
 
 
 def waits_to_cancel(row: Request) -> bool:
     """Returns whether the cancel of a request has been waiting too long to be written."""
-    late = row.delayed.startswith("not written")  # other texts say why the cancel is never written
-    return late and row.state is State.CANCEL_REQUESTED and row.signal is None
+    is_unwritten = row.delayed.startswith("not written")  # other texts say why the cancel is never written
+    return is_unwritten and row.state is State.CANCEL_REQUESTED and row.signal is None
 
 
 def _completed(row: Request, *, wide: bool) -> SafeText:
@@ -235,8 +237,8 @@ def _completed(row: Request, *, wide: bool) -> SafeText:
         return words("closed by the server")
     again = safe("answered ×{}", row.duplicates + 1) if row.duplicates else NOTHING
     size = durations.size(row.response_size) if row.response_size else NOTHING
-    said = first_line(row.summary) or size
-    return join((again, said), " · ") if wide else again or said
+    text = first_line(row.summary) or size
+    return join((again, text), " · ") if wide else again or text
 
 
 def first_line(text: str) -> SafeText:
@@ -248,8 +250,8 @@ def first_line(text: str) -> SafeText:
     if text.lstrip()[:1] in ("{", "["):
         lines = [" ".join(lines)]
     elif lines and (lines[0].startswith("#") or "**" in lines[0] or len(lines[0]) > _LONG_LINE):
-        said = next((each for each in lines if each and not each.startswith(_NO_SENTENCE)), lines[0])
-        lines = [*_SENTENCE_END.split(_MARKDOWN_MARKS.sub("", said), maxsplit=1), *lines[1:]]
+        line = next((each for each in lines if each and not each.startswith(_NO_SENTENCE)), lines[0])
+        lines = [*_SENTENCE_END.split(_MARKDOWN_MARKS.sub("", line), maxsplit=1), *lines[1:]]
     return safe("{}{}", brief(lines[0]), " …" if any(lines[1:]) else "") if lines else NOTHING
 
 

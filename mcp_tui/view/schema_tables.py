@@ -81,19 +81,19 @@ def _members(layout: FormLayout, node: Json, level: int) -> Iterator[SchemaRow]:
 def _named(layout: FormLayout, way: Variant, names: Iterable[str], level: int) -> Iterator[SchemaRow]:
     for name in names:
         field = layout.field((name,), way.properties[name], required=name in way.required)
-        said = field.schema
-        default = value(said["default"]) if "default" in said else NOTHING
+        schema = field.schema
+        default = value(schema["default"]) if "default" in schema else NOTHING
         needed = words("yes" if field.required else "no")
-        title = as_text(said.get("title"))
+        title = as_text(schema.get("title"))
         same = title.casefold().replace(" ", "_") == name.casefold()
-        described = as_text(said.get("description")) or ("" if same else title)
+        described = as_text(schema.get("description")) or ("" if same else title)
         yield SchemaRow(
             level,
             (brief(name, 120), _type(layout, field), needed, default),
             brief(" ".join(described[:2000].split()), 1000),
         )
         if level < LEVELS:
-            yield from _members(layout, _object_in(layout, said), level + 1)
+            yield from _members(layout, _object_in(layout, schema), level + 1)
 
 
 def _object_in(layout: FormLayout, node: Json) -> Json:
@@ -108,13 +108,13 @@ def _object_in(layout: FormLayout, node: Json) -> Json:
 
 def _type(layout: FormLayout, field: Field, depth: int = 3) -> SafeText:
     """Returns a type with its limits: ``integer, 1 to 10``, ``"a" | "b"``, ``array of string, at most 5 items``."""
-    said = field.schema
+    schema = field.schema
     if field.kind is FieldKind.CHOICE:
         some = [value(each.value) for each in field.choices[:VALUES]]
         more = len(field.choices) - len(some)
         some += [safe("{:,} more", more)] if more else []
         return join((*some, words("null") if field.nullable else NOTHING), " | ")
-    inner = {"array": said.get("items"), "object": said.get("additionalProperties")}
+    inner = {"array": schema.get("items"), "object": schema.get("additionalProperties")}
     names: list[SafeText] = []
     for kind in sorted(field.types):
         part = inner.get(kind)
@@ -123,16 +123,16 @@ def _type(layout: FormLayout, field: Field, depth: int = 3) -> SafeText:
             if isinstance(part, dict) and depth
             else NOTHING
         )
-        has_rows = kind == "object" and "properties" in said
+        has_rows = kind == "object" and "properties" in schema
         names.append(safe("{} of {}", kind, item) if item and not has_rows else brief(kind, 40))
     names += [words("null")] if field.nullable else []
-    pattern = as_text(said.get("pattern"))
+    pattern = as_text(schema.get("pattern"))
     limits = (
-        bounds(said),
-        length(said, "Length", words("characters")),
-        length(said, "Items", words("items")),
-        words("no item twice") if said.get("uniqueItems") is True else NOTHING,
-        brief(as_text(said.get("format")), 40),
+        bounds(schema),
+        length(schema, "Length", words("characters")),
+        length(schema, "Items", words("items")),
+        words("no item twice") if schema.get("uniqueItems") is True else NOTHING,
+        brief(as_text(schema.get("format")), 40),
         safe("matches {}", brief(pattern, 80)) if pattern else NOTHING,
     )
     return join((join(names, " or ") or words("any"), *limits), ", ")
@@ -152,10 +152,10 @@ def schema_lines(rows: Sequence[SchemaRow], cells: int) -> Iterator[Line]:
     widths = (
         _fitted(natural, cells - DESCRIPTION_CELLS - len(_GAP), 2 * NARROWEST_CELLS) if described else None
     )
-    beside = widths is not None
+    has_columns = widths is not None
     widths = widths or _fitted(natural, cells, NARROWEST_CELLS) or natural
     rest = cells - sum(widths) - len(_GAP) * len(widths)
-    spaces = [*widths, rest] if beside else widths
+    spaces = [*widths, rest] if has_columns else widths
     titles = [*(_TITLES[at] for at in used), _DESCRIPTION][: len(spaces)]
     yield _line(titles, spaces, ["header"] * len(spaces))
     tones = [*(_TONES[at] for at in used), ""]
@@ -170,7 +170,7 @@ def schema_lines(rows: Sequence[SchemaRow], cells: int) -> Iterator[Line]:
         for pieces in zip_longest(*parts, fillvalue=NOTHING):
             yield _line(pieces, spaces, tones)
         under = clean(indent + "    ")
-        for text in () if beside else wrap(row.description, cells - len(under)):
+        for text in () if has_columns else wrap(row.description, cells - len(under)):
             yield line(under, (text, "muted"))
 
 

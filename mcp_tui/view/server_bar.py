@@ -158,16 +158,16 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
     # Facts that the detail also shows are left out before a name of usual length is cut. The reason of a lost
     # connection stays.
     for spare in (up, process, transport, state if connected else NOTHING):
-        told = (transport, process, state, up)
+        texts = (transport, process, state, up)
         if (
-            min(width(name), BAR_NAME_CELLS) + sum(width(text) + len(gap) for text in told if text)
+            min(width(name), BAR_NAME_CELLS) + sum(width(text) + len(gap) for text in texts if text)
             <= available
         ):
             break
-        transport, process, state, up = (NOTHING if text is spare else text for text in told)
+        transport, process, state, up = (NOTHING if text is spare else text for text in texts)
     state_tone = "error" if facts.link is Link.LOST else "muted"
-    told = ((join((transport, process), " "), "muted"), (state, state_tone), (up, "muted"))
-    rest = [(clean(gap + text), tone) for text, tone in told if text]
+    texts = ((join((transport, process), " "), "muted"), (state, state_tone), (up, "muted"))
+    rest = [(clean(gap + text), tone) for text, tone in texts if text]
     # Of the rest, the name is cut first: it is the longest, and chosen by the server.
     available -= sum(width(text) for text, _ in rest)
     shown = clip(name, max(8, available))
@@ -193,9 +193,9 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
     counts = facts.counts
     gap = "   " if wide else "  "
     pieces: list[tuple[SafeText, str]] = []
-    for said, tone in facts.around.wants[: 2 if wide else 1]:
+    for text, tone in facts.around.wants[: 2 if wide else 1]:
         pieces.append(
-            (safe("{}{}", clip(said, NOTICE_CELLS + NOTICE_CELLS // 2 if wide else NOTICE_CELLS), gap), tone)
+            (safe("{}{}", clip(text, NOTICE_CELLS + NOTICE_CELLS // 2 if wide else NOTICE_CELLS), gap), tone)
         )
     if facts.sign_in:
         pieces.append((safe("{}{}", facts.sign_in, gap), "warning"))

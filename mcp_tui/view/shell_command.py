@@ -47,8 +47,8 @@ def headless_command(method: str, params: object, target: Target, secrets: Redac
     Text that is not safe to show is written with JSON escapes, so the command works exactly as it is shown. ``_meta`` is
     left out, because ``mcp-tui call`` creates it.
     """
-    given = {name: value for name, value in hidden(params, secrets).items() if name != "_meta"}
-    tokens = ["mcp-tui", *_request(method, given), *_target(target, secrets)]
+    members = {name: value for name, value in hidden(params, secrets).items() if name != "_meta"}
+    tokens = ["mcp-tui", *_request(method, members), *_target(target, secrets)]
     return clean(" ".join(_quoted(token) for token in tokens))
 
 

@@ -74,13 +74,13 @@ def _request(line: TableLine) -> StyledPiece:
     """Returns the method and the name, indented for a child."""
     item = line.item
     if item.server_request is not None:
-        said = brief(item.server_request.method, 80)
+        text = brief(item.server_request.method, 80)
     else:
         assert item.row is not None  # as above
-        said = rows.request(item.row) if item.round_ is None else safe("round {}", item.round_.number)
+        text = rows.request(item.row) if item.round_ is None else safe("round {}", item.round_.number)
     internal = item.row is not None and item.row.internal
-    said = said if item.after is None else safe("  {}", said)
-    return said, "muted" if internal else ""
+    text = text if item.after is None else safe("  {}", text)
+    return text, "muted" if internal else ""
 
 
 def _children(line: TableLine) -> SafeText:
@@ -91,9 +91,9 @@ def _children(line: TableLine) -> SafeText:
 
 def _name(line: TableLine) -> StyledPiece:
     """Returns the cell of :func:`_request` without ``tools/call``."""
-    said, tone = _request(line)
+    text, tone = _request(line)
     return clean(
-        said.replace("tools/call ", "", 1) if said.lstrip().startswith("tools/call ") else said
+        text.replace("tools/call ", "", 1) if text.lstrip().startswith("tools/call ") else text
     ), tone
 
 
@@ -107,18 +107,18 @@ _KEPT_STYLES: Final = frozenset({"late", "overdue"})
 def _info(line: TableLine) -> StyledPiece:
     item, row, style = line.item, line.row, line.badge.style
     if item.server_request is not None:
-        said = badges.outcome_of(item.server_request)
+        text = badges.outcome_of(item.server_request)
     elif row is None:
-        said = brief(item.round_.why, 80) if item.round_ is not None else NOTHING
+        text = brief(item.round_.why, 80) if item.round_ is not None else NOTHING
     elif line.still and item.after is None and row.overdue_until is not None:
-        said = words("overdue")
+        text = words("overdue")
     elif row.state is State.LOST and _repeats(line.loss, row.error) and not row.late:
-        said = NOTHING
+        text = NOTHING
     else:
-        said = rows.info(row, line.now, wide=line.wide)
+        text = rows.info(row, line.now, wide=line.wide)
     since = NOTHING if item.after is None else durations.lag(item.after)
     return join(
-        (since, said), " "
+        (since, text), " "
     ), "muted" if style in _MUTED_STYLES else style if style in _KEPT_STYLES else ""
 
 

@@ -166,8 +166,8 @@ def _draw_aftermath(track: _Track, row: Request, window: TimeWindow, now: float)
     track.fill(at + 1, window.cell(last), "·", "muted")
     if continued is not None:
         first = continued.last_at - continued.last_after + continued.after
-        for came in (first, continued.last_at):
-            track.put(window.cell(came), "┿", "late")
+        for moment in (first, continued.last_at):
+            track.put(window.cell(moment), "┿", "late")
     if answer is not None:
         cell = window.cell(answer.last_at)
         track.put(cell, "↯", "late")
@@ -283,12 +283,12 @@ def latency_line(found: Sequence[Latency], cells: int, *, first: SafeText) -> Se
     pieces: list[tuple[SafeText, str]] = [(words(" p50/p95"), "muted")]
     taken = width(pieces[0][0])
     for each in sorted(found, key=lambda each: each.label != first):
-        said = safe("  {} {}/{}", clip(each.label, 32), precise(each.p50), precise(each.p95))
+        text = safe("  {} {}/{}", clip(each.label, 32), precise(each.p50), precise(each.p95))
         often = safe(" ×{:,}", each.answers)
-        if taken + width(said) + width(often) > cells:
+        if taken + width(text) + width(often) > cells:
             break
-        taken += width(said) + width(often)
-        pieces += [(said, ""), (often, "muted")]
+        taken += width(text) + width(often)
+        pieces += [(text, ""), (often, "muted")]
     return tuple(pieces)
 
 
@@ -314,8 +314,8 @@ def rates(spans: Spans, window: TimeWindow, gutter: int) -> Segments:
     before_each = [spans.messages(edge * window.step) for edge in edges]
     counts = [max(0, after - before) for before, after in pairwise(before_each)]
     most = max(counts, default=0)
-    said = safe(" messages, peak {}" if gutter > 22 else " peak {}", rate(most, window.step))
-    return (fit(said if most else NOTHING, gutter), "muted"), (sparkline(counts, most), "accent")
+    text = safe(" messages, peak {}" if gutter > 22 else " peak {}", rate(most, window.step))
+    return (fit(text if most else NOTHING, gutter), "muted"), (sparkline(counts, most), "accent")
 
 
 # -- requests and messages by their time ---------------------------------------------------------------------

@@ -72,20 +72,20 @@ def wire_line(
     arrow, tone = (words("→"), "accent") if frame.direction == "out" else (words("←"), "success")
     cells = max(12, min(80, space - 2 - 14 - _SIZE_CELLS))
     own = _FROM_TAP if frame.own else NOTHING
-    said = brief(frame.method, 80) or words("response")
+    text = brief(frame.method, 80) or words("response")
     id_ = row.id if frame.id is None and row is not None else frame.id
     if id_ is not None:
-        said = join((said, brief(str(id_), 40)), " ")
+        text = join((text, brief(str(id_), 40)), " ")
     if row is not None:
         name = "" if row.internal else row.name  # the method of an internal request is enough
-        said = join((said, brief(name or ("" if frame.method else row.method), 80)), " ")
-        if width(said) > cells - len(own):
-            said = clean(said.removeprefix("notifications/"))
-    said = safe("{}{}", clip(said, cells - len(own)), own)
+        text = join((text, brief(name or ("" if frame.method else row.method), 80)), " ")
+        if width(text) > cells - len(own):
+            text = clean(text.removeprefix("notifications/"))
+    text = safe("{}{}", clip(text, cells - len(own)), own)
     return line(
         *(((arrow, tone), (words("✗"), "error")) if broken else ((safe("{} ", arrow), tone),)),
         (safe("{}  ", durations.moment(frame.at, origin)), "muted"),
-        fit(said, cells),
+        fit(text, cells),
         (fit(durations.size(frame.size), _SIZE_CELLS, right=True), "muted"),
         key=frame.seq,
     )
@@ -105,7 +105,7 @@ _BYTES_A_LINE: Final = 16
 def frame_sections(
     head: FrameHead, raw: bytes | None, broken: Sequence[Problem], *, origin: float, revision: str = ""
 ) -> list[Section]:
-    """Returns the detail of a frame. ``broken`` has its schema violations; ``raw`` is ``None`` if the bytes are gone."""
+    """Returns the detail of a frame. ``broken`` has its schema violations; ``raw`` is ``None`` if the bytes are missing."""
     way = words("→ to the server") if head.direction == "out" else words("← from the server")
     if head.own:
         way = (
@@ -124,17 +124,17 @@ def frame_sections(
     )
     sections = [Section(words(""), fact_lines(rows, 7))]
     if broken:
-        told = [line((words("✗ "), "error"), (brief(str(each), 400), "error")) for each in broken]
+        lines = [line((words("✗ "), "error"), (brief(str(each), 400), "error")) for each in broken]
         source_label = line((safe("by the official schema of {}", brief(revision, 20)), "muted"))
-        sections.append(Section(words("Schema violation"), [*told, source_label]))
+        sections.append(Section(words("Schema violation"), [*lines, source_label]))
     if raw is not None and len(raw) <= JSON_FRAME_BYTES:
         try:
             json = texts(pretty(read_json(raw)))
         except ValueError as error:
             json = texts([safe("not JSON: {}", brief(str(error)))], "error")
         sections.append(Section(words("JSON"), json))
-    gone = texts([words("no longer available")], "muted")
-    return [*sections, Section(words("Bytes"), gone if raw is None else raw_lines(raw))]
+    missing = texts([words("no longer available")], "muted")
+    return [*sections, Section(words("Bytes"), missing if raw is None else raw_lines(raw))]
 
 
 def raw_lines(raw: bytes) -> list[Line]:
@@ -186,9 +186,9 @@ def log_lines(log: EventLog, *, origin: float) -> Lines[ev.Event]:
 
 def log_line(event: ev.Event, *, origin: float) -> Line:
     """Returns the line of an event: its time, its source, and its text."""
-    source, said, tone = event_pieces(event)
+    source, text, tone = event_pieces(event)
     time, source_label = durations.moment(event.at, origin), safe("{} ", fit(source, 9))
-    return line((time, "muted"), words("  "), (source_label, tone or "muted"), (said, tone), key=event)
+    return line((time, "muted"), words("  "), (source_label, tone or "muted"), (text, tone), key=event)
 
 
 def event_pieces(event: ev.Event) -> tuple[SafeText, SafeText, str]:
@@ -197,5 +197,5 @@ def event_pieces(event: ev.Event) -> tuple[SafeText, SafeText, str]:
     id_ = about(event)
     request = words("") if id_ is None else safe("request {}:", brief(str(id_), 40))
     key = hint(": {server.menu}") if isinstance(event, ev.Degraded) else words("")
-    said = safe("{}{}", join((request, brief(known.words(event), WIRE_LINE_CHARACTERS)), " "), key)
-    return clean(known.source), said, known.tone(event)
+    text = safe("{}{}", join((request, brief(known.words(event), WIRE_LINE_CHARACTERS)), " "), key)
+    return clean(known.source), text, known.tone(event)
