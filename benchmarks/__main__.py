@@ -49,7 +49,7 @@ TERMINAL, WORKBENCH = ("screen", "cancel_key"), ("large",)
 PEERS = {
     "call": ("floor", "inspector", "fastmcp"),
     "startup": ("bare",),
-    "tap": ("none", "relay", "socat", "supergateway"),
+    "tap": ("none", "once", "relay", "socat", "supergateway"),
     "large_string": ("floor",),
     "large_items": ("floor",),
     **dict.fromkeys(("http_1", "http_20", "http_100"), ("mcp", "ts1")),

@@ -1,11 +1,12 @@
 """What a tap costs: ``python -m benchmarks.tap [WAY …]``, WAY one of :data:`WAYS`; all that are there.
 
 A server is called directly and through each way in turns, a call every 5 ms, so that a noisy machine is noisy for all.
-Printed is what a way adds: to the median and the p99 of a call (µs), to the time until the server's first byte and to its
-exit after 100,000 notifications (ms); how many of those it passes on a second; and the processor time of the recorder for
-each frame (µs). ``http`` is the median of a call over HTTP on one connection (µs). ``relay`` copies bytes between pipes, or
-between sockets, in Python and does nothing else; ``supergateway`` is a bridge from HTTP to a server on stdio. On two cores a
-relay is the third process that wants one in a flood: what ``relay`` and ``socat`` reach is what can be reached.
+Printed is what a way adds: to the median and the p99 of a call (µs; ``call`` is the whole time), to the time until the
+server's first byte and to its exit after 100,000 notifications (ms); how many of those it passes on a second; and the
+processor time of the recorder for each frame (µs). ``http`` is the median of a call over HTTP on one connection (µs).
+``relay`` copies bytes between pipes, or between sockets, in Python and does nothing else; ``supergateway`` is a bridge from
+HTTP to a server on stdio. On two cores a relay is the third process that wants one in a flood: what ``relay`` and ``socat``
+reach is what can be reached.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ def http_latency(names: Iterable[str]) -> dict[str, list[float]]:
     return taken
 
 
-WAYS: Final = ("ours", "relay", "socat", "supergateway")
+WAYS: Final = ("ours", "once", "relay", "socat", "supergateway")
 OURS: Final = [str(Path(sys.executable).with_name("mcp-tui")), "tap"]
 
 
@@ -178,6 +179,7 @@ def ways() -> dict[str, list[str]]:
     found = {
         "none": [],
         "ours": [*OURS, "--"],
+        "once": [*OURS, "--once", "--"],
         "relay": [sys.executable, "-c", RELAY],
     }
     if shutil.which("socat"):
@@ -211,10 +213,11 @@ class Peer:
         assert self.process.stdout is not None
         self.sink, self.source = self.process.stdin.fileno(), self.process.stdout.fileno()
 
-    def call(self, number: int, method: str = "ping") -> float:
+    def call(self, number: int, method: str = "tools/call") -> float:
         """Call it, and wait for the answer; the seconds that took."""
         began = time.perf_counter()
-        os.write(self.sink, b'{"jsonrpc":"2.0","id":%d,"method":"%s"}\n' % (number, method.encode()))
+        call = b'{"jsonrpc":"2.0","id":%d,"method":"%s","params":{"name":"send","arguments":{"number":%d}}}\n'
+        os.write(self.sink, call % (number, method.encode(), number))
         tail, end = b"", b'"id":%d,"result":{}}\n' % number
         while end not in tail:
             data = os.read(self.source, 1 << 18)
@@ -346,6 +349,7 @@ def measure(names: list[str]) -> dict[str, dict[str, float]]:
         found[name] = {
             "median": statistics.median(called[name]) - statistics.median(called["none"]),
             "p99": p99(called[name]) - p99(called["none"]),
+            "call": statistics.median(called[name]),
             "first": first[name] - first["none"],
             "per_second": NOTES / seconds[name],
             "exit": ended[name] - ended["none"],

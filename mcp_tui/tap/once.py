@@ -17,17 +17,21 @@ cancel does not: many let the tool run. Giving the same answer twice is harmless
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import islice
 from math import inf
 from time import localtime, strftime
 from typing import Any, Final, NamedTuple
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.json_values import as_object
+from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.repeats import PARALLEL_SECONDS, WINDOW_SECONDS, SafeTools, identity
+from mcp_tui.protocol.revisions import META_CLIENT_INFO
 
 SILENT_SECONDS: Final = 2.0
 """Seconds without a message after a cancel in which an answer may still come."""
@@ -57,6 +61,7 @@ NOT_SENT: Final = "mcp-tui/not-sent"
 """The same of the result for a repeat that was refused."""
 
 Json = Any
+LogLine = dict[str, Json]
 
 
 @dataclass(eq=False, slots=True)
@@ -89,6 +94,12 @@ class Call:
     state: Json = None
     """The ``requestState`` of a call that waits for input of its client."""
 
+    def log_line(self, wall: float) -> LogLine:
+        """Returns the line about a call that is sent."""
+        client, key = self.key
+        return {"call": self.number, "key": key.hex(), "client": client, "tool": self.tool, "id": self.id,
+                "at": wall + self.sent_at}  # fmt: skip
+
     def may_answer(self, at: float) -> bool:
         """Whether an answer can still come."""
         silent_since = None if self.cancelled_at is None else max(self.cancelled_at, self.received_at)
@@ -111,8 +122,20 @@ class Given(NamedTuple):
     of: Call | None
 
 
+class Outlook(NamedTuple):
+    """Which calls can be sent before anything about them is known, because they can be no repeats."""
+
+    free_until: float
+    """Until when that is any call."""
+    tools: frozenset[str]
+    """From then on, it is any call to another tool than these."""
+    is_awaited: bool
+    """Whether a repeat waits for an answer."""
+    is_open: bool
+    """Whether an answer to a guarded call may come."""
+
+
 Action = Sent | Given
-LogLine = dict[str, Json]
 
 
 class OnceGuard:
@@ -136,6 +159,8 @@ class OnceGuard:
         self._wall = wall
         self._secret = secret
         self.safe = SafeTools()
+        self._by_id: dict[tuple[bool, Json], list[Call]] = {}
+        """The calls of this tap that are not settled, and those that wait."""
         self._calls: dict[tuple[str, bytes], list[Call]] = {}
         """The calls that a repeat has to do with, the oldest first; those that wait are in the one that they wait for."""
         self._delivered: deque[tuple[float, Call]] = deque()
@@ -214,8 +239,31 @@ class OnceGuard:
         if open_ is not None:
             call.first = open_
             open_.waiting.append(call)
+            self._list(call)
             return []
         return [self._refuse(call, firsts[0], at)] if firsts else self._sent(call)
+
+    def passed(self, call: Call, at: float) -> None:
+        """Notes a call that was sent at once, because it could be no repeat (:meth:`outlook`)."""
+        self._forget(at)
+        if call.state is not None:
+            self._continued(call)
+        else:
+            self._sent(call)
+
+    def outlook(self) -> Outlook:
+        """Returns which calls can be no repeats."""
+        every = [each for calls in self._calls.values() for each in calls]
+        free = 0.0 if self._crossings or self._allowed else inf
+        for each in every:
+            firm = each.given_up_at is None and not each.unknown and not each.waiting
+            free = min(free, each.sent_at + PARALLEL_SECONDS if firm else 0.0)
+        return Outlook(
+            free,
+            frozenset(each.tool for each in every) | {each.tool for _, each in self._crossings},
+            any(each.waiting for each in every),
+            any(each.answer is None and each.number for each in every),
+        )
 
     def _is_first(self, each: Call, at: float) -> bool:
         return each.given_up_at is not None or bool(each.unknown) or at - each.sent_at > PARALLEL_SECONDS
@@ -224,9 +272,9 @@ class OnceGuard:
         self._number += 1
         call.number, call.first = self._number, None
         # Before it leaves: whatever happens then, the next tap knows of it.
-        self._log({"call": call.number, "key": call.key[1].hex(), "client": call.key[0], "tool": call.tool,
-                   "id": call.id, "at": self._wall + call.sent_at})  # fmt: skip
+        self._log(call.log_line(self._wall))
         self._calls.setdefault(call.key, []).append(call)
+        self._list(call)
         return [Sent(call)]
 
     def _continued(self, call: Call) -> list[Action]:
@@ -237,25 +285,29 @@ class OnceGuard:
                 each.id, each.scope, each.session, each.token = call.id, call.scope, call.session, call.token
                 each.state = None
                 self._calls.setdefault(each.key, []).append(each)
+                self._list(each)
                 return [Sent(each)]
         call.state = None
         return self._sent(call)
 
     def find(self, id_: Json, *, scope: Any = None, session: str | None = None) -> Call | None:
         """Returns the newest call with an id that is not settled, of a scope or a session."""
-
-        def fits(each: Call) -> bool:
-            here = scope is None or each.scope == scope
-            return here and (session is None or each.session == session) and _same(each.id, id_)
-
         found = [
             each
-            for calls in self._calls.values()
-            for first in calls
-            for each in (first, *first.waiting)
-            if fits(each)
+            for each in (self._by_id.get(_typed(id_), ()) if messages.is_request_id(id_) else ())
+            if (scope is None or each.scope == scope) and (session is None or each.session == session)
         ]
         return max(found, key=lambda each: each.sent_at, default=None)
+
+    def _list(self, call: Call) -> None:
+        self._unlist(call)
+        self._by_id.setdefault(_typed(call.id), []).append(call)
+
+    def _unlist(self, call: Call) -> None:
+        key = _typed(call.id)
+        listed = [each for each in self._by_id.pop(key, ()) if each is not call]
+        if listed:
+            self._by_id[key] = listed
 
     def gave_up(self, call: Call, at: float) -> None:
         """Notes that the client of a call can no longer get its answer."""
@@ -263,6 +315,7 @@ class OnceGuard:
         if first is not None:
             # Nothing of it was ever sent, so there is nothing to know.
             first.waiting = [each for each in first.waiting if each is not call]
+            self._unlist(call)
         elif call.given_up_at is None:
             call.given_up_at = at
             self._log({"gave_up": call.number})
@@ -339,6 +392,7 @@ class OnceGuard:
             self._refuse(each, call, at, "it waits for input of its client") for each in waiting
         ]
         self._calls[call.key].remove(call)
+        self._unlist(call)
         call.state = result.get("requestState", "")
         self._awaiting = [*self._awaiting[-REFUSED:], call]
         return refused
@@ -516,6 +570,7 @@ class OnceGuard:
                 "_meta": {**as_object(as_object(result).get("_meta")), REPEAT_OF: about},
             }
         call.first, call.answer, call.size = None, first.answer, first.size
+        self._unlist(call)
         if call.size <= ANSWER_BYTES:
             self._delivered.append((at, call))
         return Given(call, message, last=True, how="given", of=first)
@@ -538,6 +593,7 @@ class OnceGuard:
             "why": why,
         }
         call.first = None
+        self._unlist(call)
         self._refused.append(call)
         result = messages.tool_error(text, {NOT_SENT: about}, modern=call.modern)
         return Given(call, messages.result(call.id, result), last=True, how="refused", of=first)
@@ -548,6 +604,7 @@ class OnceGuard:
         if call not in calls:
             return
         calls.remove(call)
+        self._unlist(call)
         if not calls:
             del self._calls[call.key]
         self._kept -= call.size if call.answer is not None and call.given_up_at is not None else 0
@@ -563,27 +620,46 @@ class OnceGuard:
             at - self._delivered[0][0] > CROSSING_SECONDS or len(self._delivered) > REFUSED
         ):
             self._delivered.popleft()
-        for key in list(self._calls) if len(self._calls) < REFUSED else list(self._calls)[:8]:
-            kept: list[Call] = []
-            for each in self._calls[key]:
-                if (
-                    each.given_up_at is not None
-                    and at - each.given_up_at > WINDOW_SECONDS
-                    and not each.waiting
-                ):
-                    self._kept -= each.size if each.answer is not None else 0
-                else:
-                    kept.append(each)
-            if not kept:
-                del self._calls[key]
-                continue
-            self._calls.pop(key)
-            self._calls[key] = kept  # behind all others: the next time, others are looked at
+        if len(self._calls) > CALLS:
+            every = [each for calls in self._calls.values() for each in calls if not each.waiting]
+            for each in sorted(every, key=lambda each: each.sent_at)[: CALLS // 10]:
+                self._settle(each, "forgotten")
+        for key in list(islice(self._calls, REFUSED if len(self._calls) < REFUSED else 8)):
+            for each in [*self._calls[key]]:
+                given_up_at = inf if each.given_up_at is None else each.given_up_at
+                if at - given_up_at > WINDOW_SECONDS and not each.waiting:
+                    self._settle(each, "forgotten")
+            if key in self._calls:  # behind all others: the next time, others are looked at
+                self._calls[key] = self._calls.pop(key)
 
 
 _OF_ROUNDS: Final = ("requestState", "inputResponses")
 
 _SILENT: Final = "it was cancelled, and nothing more came of it"
+
+
+def members(message: Json) -> list[Json]:
+    """Returns the members of a batch, or a message alone."""
+    return message if isinstance(message, list) else [message]  # pyright: ignore[reportUnknownVariableType]
+
+
+def messages_in(data: bytes) -> Iterator[dict[str, Json]]:
+    """Yields the messages in lines; no line that is none."""
+    for line in data.split(b"\n"):
+        try:
+            read: Json = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        yield from map(as_object, members(read))
+
+
+def client_of(message: dict[str, Json], known: str) -> str:
+    """Returns the client that a request names, else the ``known`` one."""
+    return party(as_object(as_object(message.get("params")).get("_meta")).get(META_CLIENT_INFO)) or known
+
+
+def _typed(id_: Json) -> tuple[bool, Json]:
+    return isinstance(id_, str), id_
 
 
 def _same(one: Json, other: Json) -> bool:

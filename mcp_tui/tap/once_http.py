@@ -12,13 +12,12 @@ from typing import Any, Final, Protocol
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.json_values import as_object
 from mcp_tui.protocol.observing import party
-from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION
+from mcp_tui.protocol.revisions import META_PROTOCOL_VERSION
 from mcp_tui.tap import recorder_records
 from mcp_tui.tap.event_pipe import EVENT_BYTES
 from mcp_tui.tap.http_heads import as_head
-from mcp_tui.tap.once import Action, Call, OnceGuard, Sent
+from mcp_tui.tap.once import Action, Call, OnceGuard, Sent, client_of, members
 from mcp_tui.tap.once_log import GuardLog
-from mcp_tui.tap.once_stdio import members
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, EventBlocks, fields_of
 from mcp_tui.transport.http_errors import media_type
 
@@ -134,7 +133,7 @@ class HttpGuard:
             case "notifications/cancelled":
                 return self._cancels(params.get("requestId"), session, at)
             case "tools/call":
-                client = party(meta.get(META_CLIENT_INFO)) or self._clients.get(session, self._last)
+                client = client_of(message, self._clients.get(session, self._last))
                 modern = META_PROTOCOL_VERSION in meta
                 call = self._guard.read(
                     message,

@@ -1,20 +1,30 @@
-"""The guard of ``tap --once`` between the two streams of a tap over stdio. Loaded only where there is one."""
+"""The guard of ``tap --once`` between the two streams of a tap over stdio. Loaded only where there is one.
+
+Most lines pass before they are read: no call in them can be a repeat (:meth:`OnceGuard.outlook`), and nobody waits for an
+answer. What passes so is *unread* for up to a tenth of a second, and is read in its order, with its time, before anything is
+decided. Until then it is in the notes (:mod:`mcp_tui.tap.once_notes`), where another tap finds it should this one be killed.
+"""
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Iterator
-from threading import Event, RLock, Thread
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from threading import Event, RLock, Thread, get_ident
 from time import monotonic
 from typing import Any, Final, Protocol
 
 from mcp_tui import clock
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.json_values import as_object
+from mcp_tui.protocol.messages import MethodFrame
 from mcp_tui.protocol.observing import party
-from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION
+from mcp_tui.protocol.repeats import PARALLEL_SECONDS
+from mcp_tui.protocol.revisions import META_PROTOCOL_VERSION
 from mcp_tui.tap import recorder_records
-from mcp_tui.tap.once import Action, Call, Given, OnceGuard, Sent
+from mcp_tui.tap.once import Action, Call, Given, OnceGuard, Sent, client_of, members, messages_in
 from mcp_tui.tap.once_log import GuardLog
 from mcp_tui.tap.pipes import is_closed
 from mcp_tui.tap.recorder_link import Queue
@@ -25,6 +35,25 @@ _NAMES: Final = (b"tools", b"cancelled", b"initialize", b"\\u", b"\\/")
 LARGE_BYTES: Final = 1 << 20
 """Bytes of an answer from which on only its id is read, if nobody waits for it."""
 
+OUTLINED_BYTES: Final = 1 << 14
+"""Bytes of a line from which on its id is read first: it may be no answer to a guarded call."""
+
+_ANSWERING: Final = (b'"result"', b'"error"', b"notifications/progress")
+"""Bytes of which a line of the server has one if the guard is concerned."""
+
+_HIDING: Final = tuple(b"\\u00%d" % each for each in range(2, 8))
+"""Escapes of characters that need none: they may hide a name."""
+
+NEWLINE: Final = 10
+
+MANY: Final = 8
+"""Names of tools that are looked for in a line at most."""
+
+UNREAD: Final = 256
+"""Pieces that may be unread."""
+NOTED_BYTES: Final = 1 << 12
+"""Bytes of an answer from which on it is read at once, not noted."""
+
 LOOK_SECONDS: Final = 0.5
 
 
@@ -32,12 +61,10 @@ def made(begin: recorder_records.TapOptions, configuration: object) -> tuple[Onc
     """Returns the guard of a tap with these options, and its log."""
     log = GuardLog(configuration)
     tools = filter(None, begin.get("once", "").split(","))
-    return OnceGuard(tools, log=log.write, wall=clock.wall() - monotonic(), secret=log.secret), log
-
-
-def members(message: Any) -> list[Any]:
-    """Returns the members of a batch, or a message alone."""
-    return message if isinstance(message, list) else [message]  # pyright: ignore[reportUnknownVariableType]
+    guard = OnceGuard(tools, log=log.write, wall=clock.wall() - monotonic(), secret=log.secret)
+    log.reading = guard.read
+    gc.freeze()  # A collection of all that was imported would delay a call by milliseconds.
+    return guard, log
 
 
 class Stream(Protocol):
@@ -69,12 +96,116 @@ class StdioGuard:
         """The ids of requests for the list of tools."""
         self._wake = Event()
         self._gone = False
+        self._unread: deque[tuple[bytes, float, bytes]] = deque()
+        """What has passed: its kind, its time, and the lines."""
+        self._reader = 0
+        """The thread that reads what has passed."""
+        self._notes = log.notes
+        self._free_until = 0.0
+        self._is_awaited = False
+        self._tools: tuple[bytes, ...] = ()
+        """The names of tools of which a call may be a repeat, as they are in JSON."""
+        self.looks = False
+        """Whether there is something to look for in what the server says."""
+        self._queue.bring = self._bring
         Thread(target=self._watch, daemon=True).start()
 
-    @property
-    def looks(self) -> bool:
-        """Whether there is something to look for in what the server says."""
-        return bool(self._guard.open or self._lists)
+    # -- what passes before it is read -------------------------------------------------------------------------
+
+    def sends(self, data: bytes) -> bool:
+        """Whether bytes of the client may be sent before they are read; notes them, if so."""
+        # Every call waits for this, and the processor has done other things before: it is short.
+        notes, unread, at = self._notes, self._unread, monotonic()
+        if notes is None or notes.memory[0] or data[-1] != NEWLINE or b"cancelled" in data:
+            return False
+        if unread and self._is_due(at):
+            return False
+        calls = b"tools" in data
+        if calls and at >= self._free_until and any(each in data for each in self._tools):
+            return False
+        if b"\\u00" in data and any(each in data for each in _HIDING):
+            return False
+        unread.append((recorder_records.FROM_CLIENT, at, data))
+        if (calls or b"initialize" in data) and not notes.calls.add(at, data):
+            self._read_unread()
+        return True
+
+    def answers(self, data: bytes, crosses: Callable[[], bool]) -> bool:
+        """The same of bytes of the server; ``crosses`` says whether the client has sent something that nobody has read."""
+        unread, at = self._unread, monotonic()
+        if self._is_awaited or not (unread or self.looks) or data[-1] != NEWLINE:
+            return False
+        if (unread and self._is_due(at)) or (at >= self._free_until and crosses()):
+            return False
+        unread.append((recorder_records.FROM_SERVER, at, data))
+        return True
+
+    def has_answered(self, data: bytes) -> None:
+        """Notes that these bytes have reached the client: what it was told is no unknown outcome."""
+        if b'"result"' in data or b'"error"' in data:
+            notes = self._notes
+            if notes is None or len(data) > NOTED_BYTES or not notes.answers.add(0.0, data):
+                self._read_unread()
+
+    def _is_due(self, at: float) -> bool:
+        """Whether what is unread is read first: later, an equal call may be a repeat."""
+        try:  # another thread may read it meanwhile
+            return at - self._unread[0][1] >= PARALLEL_SECONDS or len(self._unread) >= UNREAD
+        except IndexError:
+            return False
+
+    def _bring(self) -> None:
+        if self._unread:
+            self._read_unread()
+
+    def _read_unread(self) -> None:
+        """Reads what has passed."""
+        with self._deciding():
+            pass
+
+    @contextmanager
+    def _deciding(self) -> Generator[None]:
+        """What is decided in this block is decided after all that has passed before was read."""
+        if self._reader == get_ident():
+            yield
+            return
+        with self._lock:
+            self._reader, unread = get_ident(), [*self._unread]
+            try:
+                with self._log.together():
+                    for kind, at, data in unread:
+                        self._read(kind, at, data)
+                    yield
+            finally:
+                self._look_out()
+                for _ in unread:  # only now, because until then it is in no outlook
+                    self._unread.popleft()
+                if self._notes is not None and not self._unread:
+                    self._notes.calls.is_read = self._notes.answers.is_read = True
+                self._reader = 0
+
+    def _read(self, kind: bytes, at: float, data: bytes) -> None:
+        self._queue.add(kind, at, data)
+        is_client = kind == recorder_records.FROM_CLIENT
+        if any(each in data for each in (_NAMES if is_client else _ANSWERING)):
+            for message in messages_in(data) if is_client else ():
+                self._passes(message, at, has_passed=True)
+            for line in () if is_client else data.split(b"\n"):
+                if any(each in line for each in _ANSWERING):
+                    self._take(line, at, passes=True, crossing=False)
+
+    def _look_out(self) -> None:
+        """Says what may pass before it is read, from now on."""
+        outlook = self._guard.outlook()
+        self._tools = tuple(json.dumps(each).encode()[1:-1] for each in outlook.tools)
+        if len(self._tools) > MANY or any(b"\\" in each or b"/" in each for each in self._tools):
+            self._tools = (b"",)  # in any line: the names have other forms
+        self._notes, self._free_until, self._is_awaited = (
+            self._log.notes,
+            outlook.free_until,
+            outlook.is_awaited,
+        )
+        self.looks = outlook.is_open or bool(self._lists)
 
     # -- from the client ---------------------------------------------------------------------------------------
 
@@ -86,41 +217,47 @@ class StdioGuard:
             message: Any = json.loads(line)
         except (ValueError, RecursionError):
             return line
-        with self._lock:
+        with self._deciding():
             every = members(message)
-            kept = [each for each in every if self._passes(as_object(each))]
+            kept = [each for each in every if self._passes(as_object(each), monotonic())]
             if len(kept) == len(every):
                 return line
         return messages.encode(kept) + b"\n" if kept else b""
 
-    def _passes(self, message: dict[str, Any]) -> bool:
-        """Whether a message is sent to the server."""
-        params, at = as_object(message.get("params")), monotonic()
-        meta = as_object(params.get("_meta"))
+    def _passes(self, message: dict[str, Any], at: float, *, has_passed: bool = False) -> bool:
+        """Whether a message is sent to the server, if it is not already."""
+        params = as_object(message.get("params"))
         match message.get("method"):
             case "initialize":
                 self._client = party(params.get("clientInfo"))
+                self._log.set_client(self._client)
             case "tools/list":
                 self._lists.append(message.get("id"))
             case "notifications/cancelled":
                 return self._cancels(params.get("requestId"), at)
             case "tools/call":
-                client = party(meta.get(META_CLIENT_INFO)) or self._client
-                modern = META_PROTOCOL_VERSION in meta
+                for tap, lines, why in () if has_passed else self._log.others():
+                    self._guard.remember(tap, lines, why, at)
+                modern = META_PROTOCOL_VERSION in as_object(params.get("_meta"))
+                client = client_of(message, self._client)
                 call = self._guard.read(message, client, at, modern=modern)
-                if call is not None:
+                if call is not None and has_passed:
+                    self._guard.passed(call, at)
+                    self._was_sent(call)
+                elif call is not None:
                     return self._called(call, at)
             case _:
                 pass
         return True
 
+    def _was_sent(self, call: Call) -> None:
+        if self._limited:  # else nothing ends it but a cancel
+            self._record(call, "sent", None)
+
     def _called(self, call: Call, at: float) -> bool:
-        for tap, lines, why in self._log.others():
-            self._guard.remember(tap, lines, why, at)
         actions = self._guard.called(call, at)
         if any(isinstance(each, Sent) for each in actions):
-            if self._limited:  # else nothing ends it but a cancel
-                self._record(call, "sent", None)
+            self._was_sent(call)
             return True
         if call.first is not None:
             self._record(call, "waits", call.first)
@@ -142,56 +279,54 @@ class StdioGuard:
         message: Any = json.loads(line)
         if message.get("method") != "notifications/cancelled":
             return True
-        with self._lock:
+        with self._deciding():
             return self._cancels(as_object(message.get("params")).get("requestId"), monotonic())
 
     def ended_by_tap(self, id_: Any) -> None:
         """Notes that the tap has answered a call in the server's place."""
-        with self._lock:
+        with self._deciding():
             call = self._guard.find(id_)
             if call is not None:
                 self._guard.gave_up(call, monotonic())
 
     def allow(self, id_: Any) -> None:
         """Lets one refused repeat through."""
-        with self._lock:
+        with self._deciding():
             self._guard.allow(id_)
 
     # -- from the server ---------------------------------------------------------------------------------------
 
     def answered(self, line: bytes, *, passes: bool, crossing: bool) -> list[tuple[bytes, bytes]]:
         """Takes a line of the server, just before it passes; returns records, and what the client is told behind it."""
-        with self._lock:
-            open_ = self._guard.open
-            if not self._may_answer(line, open_):
+        if not any(each in line for each in _ANSWERING):
+            return []
+        with self._deciding():
+            return [*self._messages_of(self._take(line, monotonic(), passes=passes, crossing=crossing))]
+
+    def _take(self, line: bytes, at: float, *, passes: bool, crossing: bool) -> list[Action]:
+        if len(line) > OUTLINED_BYTES:
+            frame = messages.salvage(line[: 64 * 1024] + line[-4096:], "", whole=True)
+            id_ = getattr(frame, "id", None)
+            call = self._guard.find(id_)
+            if isinstance(frame, MethodFrame) or (call is None and id_ not in self._lists):
                 return []
-            large = len(line) > LARGE_BYTES and not any(each.waiting for each in open_)
-            try:
-                read: Any = self._outline(line) if large else json.loads(line)
-            except (ValueError, RecursionError):
-                return []
-            actions = [
-                action
-                for each in members(read)
-                for action in self._answers(as_object(each), len(line), passes=passes, crossing=crossing)
-            ]
-        return [*self._messages_of(actions)]
+            if len(line) > LARGE_BYTES and not (call and call.waiting):
+                outline: dict[str, Any] = {"id": id_, "result": {}}
+                return self._answers(outline, len(line), at, passes=passes, crossing=crossing)
+        try:
+            read: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            return []
+        return [
+            action
+            for each in members(read)
+            for action in self._answers(as_object(each), len(line), at, passes=passes, crossing=crossing)
+        ]
 
-    @staticmethod
-    def _outline(line: bytes) -> dict[str, Any]:
-        frame = messages.salvage(line[: 64 * 1024] + line[-4096:], "", whole=True)
-        return {"id": getattr(frame, "id", None), "result": {}}
-
-    def _may_answer(self, line: bytes, open_: list[Call]) -> bool:
-        if b"notifications/progress" in line:
-            return any(each.waiting or each.cancelled_at is not None for each in open_)
-        if b'"result"' not in line and b'"error"' not in line:
-            return False
-        ids = [*self._lists, *(each.id for each in open_)]
-        return any(str(each).encode() in line or not str(each).isalnum() for each in ids)
-
-    def _answers(self, message: dict[str, Any], size: int, *, passes: bool, crossing: bool) -> list[Action]:
-        at, params = monotonic(), as_object(message.get("params"))
+    def _answers(
+        self, message: dict[str, Any], size: int, at: float, *, passes: bool, crossing: bool
+    ) -> list[Action]:
+        params = as_object(message.get("params"))
         if message.get("method") == "notifications/progress":
             token = params.get("progressToken")
             found = [each for each in self._guard.open if each.token is not None and each.token == token]
@@ -210,12 +345,12 @@ class StdioGuard:
 
     def over(self, why: str) -> list[tuple[bytes, bytes]]:
         """Notes that the server has closed its output; returns what the client is told."""
-        with self._lock:
+        with self._deciding():
             return [*self._messages_of(self._guard.ended(why, monotonic()))]
 
     def undelivered(self) -> None:
         """Notes that the client reads no more: what has just passed may not have reached it."""
-        with self._lock:
+        with self._deciding():
             at = monotonic()
             for each in self._guard.just_delivered(at):
                 self._guard.crossed(each.id, at)
@@ -243,14 +378,14 @@ class StdioGuard:
     def _watch(self) -> None:
         """Refuses those that wait for a call that is silent since its cancel, and notices a client that is gone."""
         while not self._gone:
-            with self._lock:
+            with self._deciding():
                 due = self._guard.due
             if due is None:
                 self._wake.wait(LOOK_SECONDS if self._up.ended else None)
             else:
                 self._wake.wait(max(0.0, due - monotonic()))
             self._wake.clear()
-            with self._lock:
+            with self._deciding():
                 actions = self._guard.tick(monotonic())
                 if self._up.ended and is_closed(1):
                     self.undelivered()
@@ -264,5 +399,7 @@ class StdioGuard:
         """Ends the log."""
         self._gone = True
         self._wake.set()
+        with self._deciding():
+            pass
         with self._lock:
             self._log.close(empty=self._guard.is_empty)

@@ -23,6 +23,8 @@ from mcp_tui.tap.recorder_process import RecorderProcess
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_tui.tap.recorder_records import Begin, Order, TapRecord
 
 QUEUE_BYTES = 64 * 1024 * 1024
@@ -79,6 +81,8 @@ class Queue:
         self.asleep = False
         """Whether the thread that sends records sleeps until it is woken."""
         self.closed = False
+        self.bring: Callable[[], object] | None = None
+        """Adds the records that wait elsewhere: they are older than any that comes now."""
         self._lock = Lock()
         self._there = Event()
         self._waiting: deque[TapRecord] = deque()
@@ -90,6 +94,14 @@ class Queue:
 
     def put(self, kind: bytes, data: bytes = b"", number: int = 0) -> None:
         """Adds a record, without waiting for anything. The recorder soon has it, or at once if it is not of the traffic."""
+        if self.bring is not None:
+            self.bring()
+        self.add(kind, monotonic(), data, number)
+        if kind not in recorder_records.TRAFFIC:
+            self.hurry()
+
+    def add(self, kind: bytes, at: float, data: bytes, number: int = 0) -> None:
+        """Adds a record of a time."""
         if self.dead:
             return
         with self._lock:
@@ -97,10 +109,8 @@ class Queue:
                 self._missed[kind, number] = self._missed.get((kind, number), 0) + len(data)
                 return
             self._report_gap()  # At its place, before the first record that followed the dropped bytes.
-            self._waiting.append((kind, monotonic(), number, data))
+            self._waiting.append((kind, at, number, data))
             self._waiting_bytes += len(data)
-        if kind not in recorder_records.TRAFFIC:
-            self.hurry()
 
     def _report_gap(self) -> None:
         for (kind, number), size in self._missed.items():
@@ -127,6 +137,8 @@ class Queue:
         """Takes the next records, as they are sent; returns the number of their bytes, too."""
         pieces: list[bytes | memoryview] = []
         size = 0
+        if self.bring is not None:
+            self.bring()
         with self._lock:
             self._urgent = False
             if not self._waiting:  # No record may follow it for a long time.
@@ -174,6 +186,8 @@ class Queue:
         """Waits for an urgent record, or for ``seconds``; without ``seconds`` for any record."""
         # Cleared before the check, not after: a record queued between the check and the wait sets it again.
         self._there.clear()
+        if seconds is None and self.bring is not None:
+            self.bring()
         if not (self._urgent or (seconds is None and self._waiting)):
             self._there.wait(seconds)
 

@@ -217,6 +217,8 @@ for line in sys.stdin:
         case "tools/list":
             out(id=message["id"], result={"tools": [{"name": "look", "annotations": {"readOnlyHint": True}}]})
         case "tools/call":
+            if "kill" in (given := message["params"]["arguments"]):
+                os.kill(given["kill"], 9)
             threading.Thread(target=work, args=(message["id"],), daemon=True).start()
         case "notifications/cancelled":
             os.write(done, b"cancel %d\n" % message["params"]["requestId"])
@@ -325,6 +327,29 @@ def test_a_call_that_was_open_when_its_tap_was_killed_is_not_sent_again(tmp_path
         third.call(5, "send", to="b")
         assert "_meta" not in third.read()["result"]  # what was answered is known
         assert third.end() == 0
+    over()
+
+
+def test_what_a_tap_had_only_noted_when_it_was_killed_is_known_to_the_next_one(tmp_path: Any) -> None:
+    """Its server kills it as soon as it has a call, long before that is read and in the log."""
+    mail = Mail(tmp_path, "--once=send")
+    mail.go.touch()
+    with mail.client() as client:
+        for id, to in enumerate(("a", "b", "ä")):  # the first is read before it is sent
+            client.call(id, "send", to=to)
+            assert client.read()["id"] == id
+        client.call("k", "send", kill=client.process.pid)
+        assert client.process.wait() != 0
+    works = len(mail.works)
+    with mail.client() as again:
+        again.call("k", "other")  # its answer is no answer to the call of that id before
+        assert again.read()["id"] == "k"
+        again.call(1, "send", kill=client.process.pid)
+        assert again.read()["result"]["_meta"][NOT_SENT]["repeatOf"] == "k"
+        again.call(2, "send", to="ä")  # it was answered
+        assert "_meta" not in again.read()["result"]
+        assert again.end() == 0
+    assert len(mail.works) == works + 2
     over()
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_tui.protocol import messages
+from mcp_tui.tap import once
 from mcp_tui.tap.once import NOT_SENT, REPEAT_OF, Action, Call, Given, OnceGuard, Sent
 
 STEPS: Final = "rplcaoedxknt"
@@ -68,7 +69,12 @@ class World:
         assert call is not None
         self.calls[self.ids] = call
         self.waits.append(self.ids)
-        self.take(self.guard.called(call, self.now))
+        outlook = self.guard.outlook()
+        actions = self.guard.called(call, self.now)
+        if self.now < outlook.free_until or call.tool not in outlook.tools:
+            # Such a call is sent before anything is decided about it.
+            assert actions == [Sent(call)], "a call was sent at once, and is a repeat"
+        self.take(actions)
 
     def do_p(self) -> None:
         self.do_r(0.1)
@@ -243,6 +249,25 @@ def test_c46_c47_an_answer_that_crosses_the_give_up_is_given_again() -> None:
     (given,) = world.guard.called(again, world.now)
     assert isinstance(given, Given)
     assert given.how == "given"
+
+
+def test_of_too_many_calls_the_oldest_are_forgotten_and_no_id_stands_for_a_call_of_another_tap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(once, "CALLS", 20)
+    log: list[dict[str, Any]] = []
+    guard = OnceGuard(log=log.append)
+    for number in range(100):
+        params = {"name": "send", "arguments": {"to": number}}
+        call = guard.read({**REQUEST, "params": params, "id": number}, "agent", number)
+        assert call is not None
+        guard.called(call, number)
+        guard.gave_up(call, number)
+    assert len(guard.open) <= 20
+    assert guard.open[-1].id == 99
+    other = OnceGuard()
+    other.remember("tap", log, "killed", 100.0)
+    assert other.find(99) is None  # it is the id of another call here
 
 
 def test_c48_an_error_to_the_cancel_is_not_the_outcome_and_the_result_behind_it_is() -> None:
