@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ from mcp_tui.client.session_store import shown
 from mcp_tui.config import consent
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError, guess
+from mcp_tui.config.once_policy import OncePolicy
 from mcp_tui.config.own_program import tap_problem, tap_version
 from mcp_tui.config.servers import discover, find
 from mcp_tui.config.sharing import Sharing, sharing
@@ -319,6 +321,7 @@ def _fields(server: Definition, sessions: dict[str, index.RecordedSession]) -> d
         "client": last.client if last else None,
         "timeout": limits.timeout if limits else None,
         "max_timeout": limits.max_timeout if limits else None,
+        "once": _once(server) if limits else None,
         "tools": _tools(server) if limits else None,
         "client_timeout": server.call_limit,
         "client_start_timeout": server.start_limit,
@@ -328,12 +331,16 @@ def _fields(server: Definition, sessions: dict[str, index.RecordedSession]) -> d
 
 def _tap_options(server: Definition) -> tuple[str, tuple[float | None, ...]]:
     """Returns the name, timeout, and max timeout on the command line of a tap."""
-    words = ["".join(part for part in each if isinstance(part, str)) for each in server.tap]
-    given = split(words[words.index("tap") + 1 :])[1] or {}
+    given = _tap_words(server)
     values = (given.get("timeout"), given.get("max_timeout"))
     return str(given.get("name") or server.name), tuple(
         each if isinstance(each, float) else None for each in values
     )
+
+
+def _tap_words(server: Definition) -> dict[str, float | str]:
+    words = ["".join(part for part in each if isinstance(part, str)) for each in server.tap]
+    return split(words[words.index("tap") + 1 :])[1] or {}
 
 
 def _limits(server: Definition, tool: str = "") -> Limits:
@@ -342,11 +349,22 @@ def _limits(server: Definition, tool: str = "") -> Limits:
     return in_force(warns=False).tap.limits_of(name, tool, *limits)
 
 
-def _tools(server: Definition) -> dict[str, dict[str, float | None]]:
-    """Returns the limits of single tools in the settings; those of the command line override them."""
+def _once(server: Definition, tool: str = "") -> bool | list[str] | None:
+    """Returns which tools the tap of a server guards, or whether it guards one: by its command line, else the settings."""
+    given = _tap_words(server).get("once")
+    policy = OncePolicy(asdict(in_force(warns=False).tap)) if given is None else OncePolicy.given(str(given))
+    name = _tap_options(server)[0]
+    return policy.of_tools(name).get(tool) if tool else policy.tools(name)
+
+
+def _tools(server: Definition) -> dict[str, dict[str, Any]]:
+    """Returns what the settings say about single tools, which the command line overrides."""
     of_server = in_force(warns=False).tap.servers.get(_tap_options(server)[0])
     made = {tool: _limits(server, tool) for tool in (of_server.tools if of_server else ())}
-    return {tool: {"timeout": each.timeout, "max_timeout": each.max_timeout} for tool, each in made.items()}
+    return {
+        tool: {"timeout": each.timeout, "max_timeout": each.max_timeout, "once": _once(server, tool)}
+        for tool, each in made.items()
+    }
 
 
 def _unreachable(server: Definition, limits: Limits) -> str | None:
@@ -374,6 +392,9 @@ def _in_words(fields: dict[str, Any]) -> str:
         for name, value in (("timeout", limits["timeout"]), ("max timeout", limits["max_timeout"])):
             if value:
                 said.append(f"{tool}{' ' * bool(tool)}{name} {units.limit(value)}")
+        if once := limits["once"]:
+            tools = "" if once is True else f" for {' and '.join(once)}"
+            said.append(f"{tool}{' ' * bool(tool)}once{tools}")
     if fields["client_timeout"]:
         said.append(f"{fields['tool']}'s own limit {units.limit(fields['client_timeout'])}")
     last = fields["last_call"] or fields["last_session"]

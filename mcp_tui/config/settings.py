@@ -14,7 +14,7 @@ from operator import attrgetter, eq
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, cast
 
-from mcp_tui.config import files
+from mcp_tui.config import files, once_policy
 from mcp_tui.config.files import ConfigError, at, closest, read_text
 from mcp_tui.protocol.states import Limits
 from mcp_tui.protocol.values import fact, frozen
@@ -102,25 +102,33 @@ class ServerOverrides(Overrides):
 
 @fact
 class TapOverrides(SettingsTable):
-    """The limits of a tap that one tool overrides; ``None`` for those that it does not."""
+    """The limits of a tap, and its guard, that differ for one tool; ``None`` for others."""
 
     timeout: Seconds | None = None
     max_timeout: Seconds | None = None
+    once: bool | None = None
 
 
 @fact
-class TapServerOverrides(TapOverrides):
-    """The limits of a tap that one server, or single tools of it, override."""
+class TapServerOverrides(SettingsTable):
+    """The limits of a tap, and its guard, that differ for one server, and for single tools of it."""
 
+    timeout: Seconds | None = None
+    max_timeout: Seconds | None = None
+    once: bool | list[str] | None = None
     tools: dict[str, TapOverrides] = field(default_factory=dict[str, TapOverrides])
 
 
 @fact
 class TapSettings(SettingsTable):
-    """``[tap]``: the limits of every tap, read when a tap starts; 0 means no limit."""
+    """``[tap]``: the limits of every tap; 0 means none. They are read when a tap starts.
+
+    ``once`` is ``--once``: true, or the names of tools (:mod:`mcp_tui.config.once_policy`).
+    """
 
     timeout: Seconds = 0.0
     max_timeout: Seconds = 0.0
+    once: bool | list[str] = False
     servers: dict[str, TapServerOverrides] = field(default_factory=dict[str, TapServerOverrides])
 
     def limits_of(
@@ -244,6 +252,7 @@ KNOBS: Final = (
     Knob("limits.on-timeout", "MCP_TUI_ON_TIMEOUT"),
     Knob("tap.timeout", "MCP_TUI_TAP_TIMEOUT"),
     Knob("tap.max-timeout", "MCP_TUI_TAP_MAX_TIMEOUT"),
+    Knob("tap.once", once_policy.VARIABLE),
     Knob("journal.keep", "MCP_TUI_JOURNAL", "--no-journal"),
     Knob("journal.days", "MCP_TUI_JOURNAL_DAYS"),
     Knob("journal.size", "MCP_TUI_JOURNAL_SIZE"),

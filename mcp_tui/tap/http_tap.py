@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import h11
 
 from mcp_tui.client.auth.authorization import Authorization
+from mcp_tui.config.once_policy import OncePolicy
 from mcp_tui.protocol.http_access import OWN_ACCESS, HttpAccess, joined_headers
 from mcp_tui.tap import recorder_records
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
@@ -602,12 +603,14 @@ class HttpTap:
         """The same by ``Mcp-Session-Id``, or the target of HTTP+SSE: for streams that are resumed, and new requests."""
         self._pause_limit: asyncio.TimerHandle | None = None
         self.guard: HttpGuard | None = None
-        if "once" in begin:
-            # Only with that option.
+        given = begin.get("once")
+        policy = OncePolicy.in_settings() if given is None else OncePolicy.given(given)
+        if policy is not None:
+            # Only with that option, or setting.
             from mcp_tui.tap.once_http import HttpGuard
             from mcp_tui.tap.once_stdio import made
 
-            self.guard = HttpGuard(self, *made(begin, [target.url, sorted(begin.items())]))
+            self.guard = HttpGuard(self, *made(policy, [target.url, sorted(begin.items())], target.name))
 
     def report_refusal(self, why: str) -> None:
         """Writes once to stderr why a request was refused, because few clients show the body of a 403."""

@@ -27,6 +27,7 @@ from math import inf
 from time import localtime, strftime
 from typing import Any, Final, NamedTuple
 
+from mcp_tui.config.once_policy import OncePolicy
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.json_values import as_object
 from mcp_tui.protocol.observing import party
@@ -141,20 +142,24 @@ Action = Sent | Given
 class OnceGuard:
     """Decides about the calls of one tap.
 
-    ``tools`` are those that it guards, none for all that are not safe to repeat. ``log`` writes a line of the guard's log
+    ``policy`` says which tools it guards. ``log`` writes a line of the guard's log
     before it returns; digests in it are made with the ``secret``. ``wall`` is the epoch at which the clock of all other
     times began.
     """
 
     def __init__(
         self,
-        tools: Iterable[str] = (),
+        policy: OncePolicy | None = None,
         *,
         log: Callable[[LogLine], object] = lambda _: None,
         wall: float = 0.0,
         secret: bytes = b"",
     ) -> None:
-        self._tools = frozenset(tools)
+        self.policy = policy or OncePolicy.given("")
+        self.server = ""
+        """The name of the server."""
+        self.wants_server = False
+        """Whether the policy needs that, and only the server says it."""
         self._log = log
         self._wall = wall
         self._secret = secret
@@ -179,7 +184,7 @@ class OnceGuard:
 
     def guards(self, tool: str) -> bool:
         """Whether calls of a tool are guarded."""
-        return tool in self._tools if self._tools else tool not in self.safe
+        return self.policy.guards(self.server, tool, is_safe=tool in self.safe)
 
     def read(
         self,
@@ -192,6 +197,20 @@ class OnceGuard:
         modern: bool = False,
     ) -> Call | None:
         """Returns the guarded call that a request is; ``None`` for any other request."""
+        call = self.read_any(message, client, at, scope=scope, session=session, modern=modern)
+        return call if call is not None and self.guards(call.tool) else None
+
+    def read_any(
+        self,
+        message: dict[str, Json],
+        client: str,
+        at: float,
+        *,
+        scope: Any = 0,
+        session: str = "",
+        modern: bool = False,
+    ) -> Call | None:
+        """Returns the call that a request is, whether it is guarded or not."""
         params = as_object(message.get("params"))
         tool, id_ = params.get("name"), message.get("id")
         if (
@@ -203,7 +222,7 @@ class OnceGuard:
         key = identity(
             "tools/call", {name: value for name, value in params.items() if name not in _OF_ROUNDS}
         )
-        if not self.guards(tool) or key is None:
+        if key is None:
             return None
         key = blake2b(key, key=self._secret, digest_size=16).digest()
         call = Call((client, key), tool, id_, at, scope, session, modern=modern)
@@ -242,6 +261,11 @@ class OnceGuard:
             self._list(call)
             return []
         return [self._refuse(call, firsts[0], at)] if firsts else self._sent(call)
+
+    def initialized(self, result: Json) -> None:
+        """Takes a result; that of ``initialize`` has the server's name."""
+        if self.wants_server and (name := party(as_object(result).get("serverInfo"))):
+            self.server, self.wants_server = name.partition(" ")[0], False
 
     def passed(self, call: Call, at: float) -> None:
         """Notes a call that was sent at once, because it could be no repeat (:meth:`outlook`)."""

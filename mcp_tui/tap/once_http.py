@@ -220,6 +220,7 @@ class HttpGuard:
             return self._guard.progressed(found[-1], params, at) if found else []
         if "method" in message or "id" not in message:
             return []
+        self._guard.initialized(message.get("result"))
         for listed in self._lists:
             if listed[2] == id_ and (listed[0] == exchange.number or listed[1] == exchange.session != ""):
                 self._lists.remove(listed)

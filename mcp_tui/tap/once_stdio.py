@@ -17,6 +17,7 @@ from time import monotonic
 from typing import Any, Final, Protocol
 
 from mcp_tui import clock
+from mcp_tui.config.once_policy import OncePolicy
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.json_values import as_object
 from mcp_tui.protocol.messages import MethodFrame
@@ -57,12 +58,12 @@ NOTED_BYTES: Final = 1 << 12
 LOOK_SECONDS: Final = 0.5
 
 
-def made(begin: recorder_records.TapOptions, configuration: object) -> tuple[OnceGuard, GuardLog]:
-    """Returns the guard of a tap with these options, and its log."""
+def made(policy: OncePolicy, configuration: object, server: str) -> tuple[OnceGuard, GuardLog]:
+    """Returns the guard of a tap, and its log. ``server`` is the name that is given to it; it may be empty."""
     log = GuardLog(configuration)
-    tools = filter(None, begin.get("once", "").split(","))
-    guard = OnceGuard(tools, log=log.write, wall=clock.wall() - monotonic(), secret=log.secret)
-    log.reading = guard.read
+    guard = OnceGuard(policy, log=log.write, wall=clock.wall() - monotonic(), secret=log.secret)
+    guard.server, guard.wants_server = server, policy.needs_server and not server
+    log.reading = guard.read_any  # the server of another tap may have had another name
     gc.freeze()  # A collection of all that was imported would delay a call by milliseconds.
     return guard, log
 
@@ -78,13 +79,9 @@ class Stream(Protocol):
 
 
 class StdioGuard:
-    """Looks at whole lines in both directions. ``up`` leads to the server, ``down`` to the client.
+    """Looks at whole lines in both directions. ``up`` leads to the server, ``down`` to the client."""
 
-    ``limited``: the tap has limits.
-    """
-
-    def __init__(self, guard: OnceGuard, log: GuardLog, up: Stream, down: Stream, *, limited: bool) -> None:
-        self._limited = limited
+    def __init__(self, guard: OnceGuard, log: GuardLog, up: Stream, down: Stream) -> None:
         self._guard = guard
         self._log = log
         self._up = up
@@ -105,7 +102,7 @@ class StdioGuard:
         self._is_awaited = False
         self._tools: tuple[bytes, ...] = ()
         """The names of tools of which a call may be a repeat, as they are in JSON."""
-        self.looks = False
+        self.looks = guard.wants_server
         """Whether there is something to look for in what the server says."""
         self._queue.bring = self._bring
         Thread(target=self._watch, daemon=True).start()
@@ -205,7 +202,7 @@ class StdioGuard:
             outlook.free_until,
             outlook.is_awaited,
         )
-        self.looks = outlook.is_open or bool(self._lists)
+        self.looks = outlook.is_open or bool(self._lists) or self._guard.wants_server
 
     # -- from the client ---------------------------------------------------------------------------------------
 
@@ -243,21 +240,17 @@ class StdioGuard:
                 call = self._guard.read(message, client, at, modern=modern)
                 if call is not None and has_passed:
                     self._guard.passed(call, at)
-                    self._was_sent(call)
+                    self._record(call, "sent", None)
                 elif call is not None:
                     return self._called(call, at)
             case _:
                 pass
         return True
 
-    def _was_sent(self, call: Call) -> None:
-        if self._limited:  # else nothing ends it but a cancel
-            self._record(call, "sent", None)
-
     def _called(self, call: Call, at: float) -> bool:
         actions = self._guard.called(call, at)
         if any(isinstance(each, Sent) for each in actions):
-            self._was_sent(call)
+            self._record(call, "sent", None)
             return True
         if call.first is not None:
             self._record(call, "waits", call.first)
@@ -308,7 +301,8 @@ class StdioGuard:
             frame = messages.salvage(line[: 64 * 1024] + line[-4096:], "", whole=True)
             id_ = getattr(frame, "id", None)
             call = self._guard.find(id_)
-            if isinstance(frame, MethodFrame) or (call is None and id_ not in self._lists):
+            known = call is not None or id_ in self._lists or self._guard.wants_server
+            if isinstance(frame, MethodFrame) or not known:
                 return []
             if len(line) > LARGE_BYTES and not (call and call.waiting):
                 outline: dict[str, Any] = {"id": id_, "result": {}}
@@ -334,6 +328,7 @@ class StdioGuard:
         if "method" in message or "id" not in message:
             return []
         id_ = message["id"]
+        self._guard.initialized(message.get("result"))
         if id_ in self._lists:
             self._lists.remove(id_)
             self._guard.safe.listed(message.get("result"))

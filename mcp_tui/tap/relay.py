@@ -27,6 +27,7 @@ import sys
 from threading import Condition, RLock, Thread
 from time import monotonic, sleep
 
+from mcp_tui.config.once_policy import OncePolicy
 from mcp_tui.tap import recorder_records
 from mcp_tui.tap.pipes import end, is_closed, is_running, read, ready, warn, widen, write
 from mcp_tui.tap.recorder_link import Queue, RecorderLink
@@ -356,7 +357,9 @@ class Relay:
         down = ByteStream(server.stdout, 1, recorder_records.FROM_SERVER, queue)
         up = ByteStream(0, server.stdin, recorder_records.FROM_CLIENT, queue, down.withheld, self.pid)
         down.other = up
-        guard = self._guard(up, down) if "once" in self.begin else None
+        given = self.begin.get("once")
+        policy = OncePolicy.in_settings() if given is None else OncePolicy.given(given)
+        guard = None if policy is None else self._guard(policy, up, down)
         errors = ByteStream(server.stderr, 2, recorder_records.FROM_STDERR, queue)
         for each in (down, up, errors):
             self._spawn(each.run)
@@ -371,14 +374,14 @@ class Relay:
         recorder.finish(feeding)
         return -signal.SIGKILL if self.code is None else self.code
 
-    def _guard(self, up: ByteStream, down: ByteStream) -> StdioGuard:
+    def _guard(self, policy: OncePolicy, up: ByteStream, down: ByteStream) -> StdioGuard:
         """Starts the guard of ``--once``."""
-        # Only with that option.
+        # Only with that option, or setting.
         from mcp_tui.tap.once_stdio import StdioGuard, made
 
         options = sorted((name, value) for name, value in self.begin.items() if name not in _OF_ONE_RUN)
-        limited = "timeout" in self.begin or "max_timeout" in self.begin
-        guard = StdioGuard(*made(self.begin, [os.getcwd(), options]), up, down, limited=limited)  # noqa: PTH109
+        where = [os.getcwd(), options]  # noqa: PTH109
+        guard = StdioGuard(*made(policy, where, self.begin.get("name", "")), up, down)
         up.guard = down.guard = guard
         return guard
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 
 import pytest
 
 from mcp_tui.cli.config import example
+from mcp_tui.config.once_policy import OncePolicy
 from mcp_tui.config.settings import DEFAULTS, KNOBS, Loaded, Settings, every_value, load
 from mcp_tui.protocol.states import Limits
 
@@ -36,6 +37,29 @@ def test_the_example_parses_to_the_defaults_and_names_every_setting(tmp_path: Pa
         assert knob.variable in example()
 
 
+def test_the_guard_of_a_tool_is_its_own_setting_else_that_of_its_server_else_the_general_one() -> None:
+    tools = {"pay": {"once": True}, "look": {"once": False}, "odd": {"once": 3}}
+    policy = OncePolicy(
+        {"once": ["a"], "servers": {"mail": {"once": True, "tools": tools}, "off": {"once": False}}}
+    )
+    asked = [
+        ("mail", "send"),
+        ("mail", "look"),
+        ("mail", "odd"),
+        ("off", "a"),
+        ("other", "a"),
+        ("other", "b"),
+    ]
+    found = [policy.guards(server, tool, is_safe=False) for server, tool in asked]
+    assert found == [True, False, True, False, True, False]
+    # What is named is guarded, whatever the server says about it.
+    assert policy.guards("mail", "pay", is_safe=True)
+    assert policy.guards("other", "a", is_safe=True)
+    assert not policy.guards("mail", "send", is_safe=True)
+    assert not OncePolicy({"once": False, "servers": {"a": {}}}).guards_any
+    assert OncePolicy({"servers": {"mail": {"tools": tools}}}).guards_any
+
+
 def test_what_is_commented_out_in_the_example_is_right_too(tmp_path: Path):
     lines = [line.removeprefix("# ") for line in example().splitlines()]
     servers = lines[lines.index("[servers.everything]") : lines.index("[tap]")]
@@ -45,6 +69,7 @@ def test_what_is_commented_out_in_the_example_is_right_too(tmp_path: Path):
     assert (found.problems, found.wrong) == ((), ())
     assert found.settings.limits_of("everything", "longRunningOperation") == (120, 3600, "cancel")
     policy = found.settings.tap
+    assert OncePolicy(asdict(policy)).tools("everything") == ["send-mail"]
     assert policy.limits_of("everything", "longRunningOperation") == Limits(timeout=None, max_timeout=3600)
     assert policy.limits_of("everything", "echo", timeout=0, max_timeout=None) == Limits(
         timeout=None, max_timeout=300

@@ -490,7 +490,9 @@ def test_all_servers_of_eight_clients_get_a_tap_and_every_byte_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     settings = tmp_path / "settings.toml"
-    settings.write_text("[tap]\ntimeout = 20\n[tap.servers.s1.tools.slow]\nmax-timeout = 5\ntimeout = 7\n")
+    settings.write_text(
+        "[tap]\ntimeout = 20\nonce = ['pay']\n[tap.servers.s1.tools.slow]\nmax-timeout = 5\ntimeout = 7\nonce = true\n"
+    )
     paths = {"HOME": tmp_path, "XDG_CONFIG_HOME": tmp_path / "config", "MCP_TUI_CONFIG": settings}
     for name, value in paths.items():
         monkeypatch.setenv(name, str(value))
@@ -508,12 +510,13 @@ def test_all_servers_of_eight_clients_get_a_tap_and_every_byte_back(
     assert limits == [(True, None, 20, 60)] * 30
     assert told[0]["scope"] == "local"
     assert next(each["tools"] for each in told if each["name"] == "s1") == {
-        "slow": {"timeout": 7, "max_timeout": 60}
+        "slow": {"timeout": 7, "max_timeout": 60, "once": True}
     }
+    assert told[0]["once"] == ["pay"]
     assert len(json.loads(run("tap", "status", "--client", "claude", "--json").out)) == 6
     assert "Unknown client 'codx'. Did you mean 'codex'?" in run("tap", "install", "--client", "codx").err
     said = run("tap", "status", "--client", "Codex").out
-    assert "timeout 20s, max timeout 60s, Codex's own limit 30s, never started" in said
+    assert "timeout 20s, max timeout 60s, once for pay, Codex's own limit 30s, never started" in said
     assert {each["tool"] for each in told if each["name"] == "files"} == {
         "Claude Code",
         "Codex",

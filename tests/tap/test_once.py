@@ -277,17 +277,20 @@ def test_a_repeat_waits_for_the_first_and_both_get_its_answer(tmp_path: Any) -> 
 
 
 @pytest.mark.parametrize(
-    ("option", "tool", "works"),
+    ("option", "settings", "tool", "works"),
     [
-        ("--once", "send", 1),
-        ("--once=send,other", "send", 1),
-        ("--once=other", "send", 2),
-        ("--once", "look", 2),
+        ("--once", "", "send", 1),
+        ("--once=send,other", "", "send", 1),
+        ("--once=other", "[tap]\nonce = true", "send", 2),
+        ("--once", "", "look", 2),
+        ("--timeout=60", '[tap.servers.mail]\nonce = ["send"]', "send", 1),
     ],
 )
 def test_the_guard_is_for_the_tools_that_are_named_or_for_all_that_are_not_safe_to_repeat(
-    tmp_path: Any, option: str, tool: str, works: int
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, option: str, settings: str, tool: str, works: int
 ) -> None:
+    (tmp_path / "config.toml").write_text(settings)
+    monkeypatch.setenv("MCP_TUI_CONFIG", str(tmp_path / "config.toml"))
     mail = Mail(tmp_path, option)
     with mail.client() as client:
         client.write(id="l", method="tools/list")
