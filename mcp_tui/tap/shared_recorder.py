@@ -2,7 +2,7 @@
 
 Each tap has a loop of its own (:mod:`mcp_tui.tap.recorder_loop`), and each loop gets a short turn. One that needs much of
 the processor, or gets a long message, continues in a process of its own: this one forks, and both forget what is not theirs.
-An error ends the loop of one tap; its relay starts another one.
+An error ends the loop of one tap; its relay starts another one. A copy of this process stands by, for the case that it dies.
 
 The process ends with the last tap. Its socket is in a folder that only its user can enter.
 """
@@ -59,11 +59,12 @@ class SharedRecorder:
         self._listener = socket.socket(fileno=listener)
         self._path = path
         self._caught_up: Callable[[], object] | None = caught_up
-        self._selector = selectors.DefaultSelector()
         self._taps: dict[int, _Tap] = {}
         self._hellos: dict[socket.socket, _Hello] = {}
         self._later: list[tuple[float, Callable[[], object]]] = []
         self._until = monotonic() + FIRST_SECONDS
+        self._standby = -1
+        """The pipe to the process that takes the place of this one."""
 
     def run(self) -> int:
         """Works until no tap is left."""
@@ -73,6 +74,8 @@ class SharedRecorder:
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))
         self._listener.setblocking(False)
+        self._start_standby()
+        self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
         while not self._is_over():
             for key, _ in self._selector.select(self._patience()):
@@ -84,11 +87,40 @@ class SharedRecorder:
             self._do_later(now)
         return 0
 
+    def _start_standby(self) -> None:
+        """Has a copy of this process wait for its death, and continue then with the same socket.
+
+        To start a recorder and to load its modules takes a second on a busy machine, in which no limit would hold.
+        """
+        while True:
+            waits, self._standby = os.pipe()
+            try:
+                is_parent = os.fork() > 0
+            except OSError:  # too many processes: it goes without
+                os.close(self._standby)
+                self._standby, is_parent = -1, True
+            if is_parent:
+                os.close(waits)
+                return
+            os.close(self._standby)
+            if os.read(waits, 1):
+                os._exit(0)
+            os.close(waits)
+            self._until = monotonic() + FIRST_SECONDS
+
+    def _end_standby(self) -> None:
+        if self._standby >= 0:
+            with suppress(OSError):
+                os.write(self._standby, b"x")
+            os.close(self._standby)
+            self._standby = -1
+
     def _is_over(self) -> bool:
         """Whether no tap is left; none can come any more then."""
         if self._taps or self._hellos or self._later or monotonic() < self._until:
             return False
         if self._path:
+            self._end_standby()
             number = os.open(os.path.dirname(self._path), os.O_RDONLY)  # noqa: PTH120
             fcntl.flock(number, fcntl.LOCK_EX)
             with suppress(OSError):
@@ -195,6 +227,8 @@ class SharedRecorder:
         try:
             self._selector.close()
             self._listener.close()
+            if self._standby >= 0:
+                os.close(self._standby)
             for link, hello in self._hellos.items():
                 link.close()
                 hello.close()

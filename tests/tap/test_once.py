@@ -341,6 +341,8 @@ def test_what_a_tap_had_only_noted_when_it_was_killed_is_known_to_the_next_one(t
         for id, to in enumerate(("a", "b", "ä")):  # the first is read before it is sent
             client.call(id, "send", to=to)
             assert client.read()["id"] == id
+        client.call("l", "look")
+        assert client.read()["id"] == "l"  # what was answered before is noted by now
         client.call("k", "send", kill=client.process.pid)
         assert client.process.wait() != 0
     works = len(mail.works)

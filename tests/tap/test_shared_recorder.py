@@ -161,6 +161,25 @@ def test_taps_whose_recorder_is_killed_get_another_one(start: Start, rounds: int
     assert not any(each.skipped or each.table.misfits for each in found)
 
 
+def test_a_copy_of_the_recorder_takes_its_place_and_ends_with_the_last_tap(start: Start):
+    client, standby = start("--timeout", "0.2"), 0
+    for number in range(2):
+        (pid,) = recorders(1)
+        standby = copy_of(pid)
+        os.kill(pid, signal.SIGKILL)
+        client.call(number, "hangs", hang=True)
+        assert client.read()["result"]["isError"]
+        assert recorders(1) == [standby]
+    last = copy_of(standby)
+    assert client.end() == 0
+    wait(lambda: not is_running(standby) and not is_running(last))
+
+
+def copy_of(pid: int) -> int:
+    (copy,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(copy)
+
+
 def test_what_cannot_be_shared_is_a_recorder_of_its_own(start: Start, tmp_path: Path):
     shared = start()
     recording = start("--record", str(tmp_path / "run.jsonl"))
