@@ -1,4 +1,7 @@
-"""What a tapped stdio server costs in memory: ``python -m benchmarks.memory [COMMAND …]``, each an ``mcp-tui`` to compare.
+"""What a tapped stdio server costs in memory: ``python -m benchmarks.memory [COMMAND …]``, each a command to compare.
+
+That is another ``mcp-tui``, or an ``mcphawk`` (``pip install mcphawk``), beside which the goal is 0.43. ``MINUTES`` says how
+long each runs (1).
 
 Twenty taps beside one another make calls for a while, with each command in turn, this one last. Printed is the proportional
 set size of what is there besides the servers, in MB: of all for each tap, for each further one (from ten to twenty), and the
@@ -18,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 TAPS: Final = 20
-SECONDS: Final = 60.0
+SECONDS: Final = 60 * float(os.environ.get("MINUTES", "1"))
 """Seconds of calls, one every 0.1 s at each tap."""
 
 SERVER: Final = """
@@ -30,6 +33,11 @@ for line in sys.stdin:
     result = about if call["method"] == "initialize" else text
     print(json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": result}), flush=True)
 """
+
+
+def is_peer(command: str) -> bool:
+    """Whether a command is MCPHawk's, which has no guard, and no limits."""
+    return Path(command).name == "mcphawk"
 
 
 def call(process: subprocess.Popen[bytes], id: int, method: str, params: dict[str, Any]) -> None:
@@ -60,24 +68,14 @@ def measured(command: str, seconds: float) -> tuple[float, float]:
     taps: list[subprocess.Popen[bytes]] = []
     sizes: list[float] = []
     with tempfile.TemporaryDirectory() as mark:
-        names = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
+        names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
         env = {**os.environ, **dict.fromkeys(names, mark)}
         try:
             for _ in range(2):
                 for number in range(TAPS // 2):
-                    words = [
-                        command,
-                        "tap",
-                        "--timeout",
-                        "60",
-                        "--name",
-                        f"s{number}",
-                        "--",
-                        sys.executable,
-                        "-S",
-                        "-c",
-                        SERVER,
-                    ]
+                    own = ("tap", "--timeout", "60", "--name", f"s{number}")
+                    words = [command, *(("wrap",) if is_peer(command) else own)]
+                    words += ["--", sys.executable, "-S", "-c", SERVER]
                     taps.append(
                         subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
                     )

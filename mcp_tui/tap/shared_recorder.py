@@ -19,11 +19,13 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from time import monotonic, process_time
 from typing import Final
 
 from mcp_tui.live.sockets import ListeningSocket, accepted
 from mcp_tui.tap.recorder_loop import RecorderLoop
+from mcp_tui.tap.recorder_process import NAME
 from mcp_tui.tap.stdio_recorder import StdioRecorder
 
 HELLO_BYTES: Final = 1 << 18
@@ -36,6 +38,9 @@ TURN_SECONDS: Final = 0.005
 BUSY_SECONDS: Final = 0.1
 BUSY_SHARE: Final = 0.03
 """A tap has a process of its own once it has used so many seconds of the processor, above this share of the time."""
+
+STANDBY: Final = "mcp_tui.tap.stand_by"
+"""The name of the process that stands by, in place of :data:`NAME`."""
 
 LONG_BYTES: Final = 1 << 20
 """Bytes of a line from which on it has one, too."""
@@ -103,9 +108,11 @@ class SharedRecorder:
                 os.close(waits)
                 return
             os.close(self._standby)
+            _rename(NAME, STANDBY)
             if os.read(waits, 1):
                 os._exit(0)
             os.close(waits)
+            _rename(STANDBY, NAME)
             self._until = monotonic() + FIRST_SECONDS
 
     def _end_standby(self) -> None:
@@ -276,3 +283,15 @@ class _Tap:
         self._used = max(0.0, self._used - BUSY_SHARE * (now - self._at)) + used
         self._at = now
         return self._used > BUSY_SECONDS or self.loop.begun_bytes > LONG_BYTES
+
+
+def _rename(old: str, new: str) -> None:
+    """Writes another name of the same length into the command line of this process, as lists of processes show it."""
+    with suppress(OSError, IndexError):  # only Linux has these files
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        start, end = int(fields[45]), int(fields[46])
+        with open("/proc/self/mem", "r+b", buffering=0) as memory:  # noqa: PTH123 - a device, not a file
+            memory.seek(start)
+            words = memory.read(end - start)
+            memory.seek(start)
+            memory.write(words.replace(old.encode(), new.encode()))

@@ -166,6 +166,7 @@ def test_a_copy_of_the_recorder_takes_its_place_and_ends_with_the_last_tap(start
     for number in range(2):
         (pid,) = recorders(1)
         standby = copy_of(pid)
+        assert b"mcp_tui.tap.recorder" not in Path(f"/proc/{standby}/cmdline").read_bytes()  # it is none yet
         os.kill(pid, signal.SIGKILL)
         client.call(number, "hangs", hang=True)
         assert client.read()["result"]["isError"]
