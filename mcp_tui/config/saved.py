@@ -1,4 +1,4 @@
-"""Saved calls, which are a tool with its arguments and its server under a name; and recent servers.
+"""Saved calls (the name, the tool, its arguments, and its server), and recent servers.
 
 Each server has a file that only its owner may read (0600). Arguments are saved unchanged, because the call must work again;
 if the journal would redact some of them, saving needs a confirmation. No secret of the server is saved. The file has the

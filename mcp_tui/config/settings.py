@@ -325,7 +325,7 @@ class Loaded:
 
 
 def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Loaded:
-    """Returns the settings of ``file`` (by default :func:`files.settings_file`) and the environment. Raises no error."""
+    """Returns the settings of ``file`` (by default :func:`files.settings_file`) and the environment. Never raises."""
     env = os.environ if env is None else env
     file = file or files.settings_file()
     wrong: list[str] = []

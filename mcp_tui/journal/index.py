@@ -172,7 +172,7 @@ def sessions(folder: Path, notice: Callable[[int], None] | None = None) -> list[
         for journal in changed:
             made[journal.name] = read_session(journal)
     finally:
-        # Also after an interruption, so that the journals read so far need not be read again.
+        # Saved after an interruption as well, so that the journals read so far need not be read again.
         if changed or len(made) < len(before):
             _save(folder / CACHE_NAME, made.values())
     return [made[name] for name in sorted(made)]

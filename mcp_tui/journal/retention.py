@@ -178,5 +178,5 @@ def _is_written(journal: Journal, now: float) -> bool:
     locked = is_locked(journal.paths[-1])
     if locked is None:
         return journal.written > now - FRESH_SECONDS
-    # A part that was created after the folder was read has the lock instead of the last known part.
+    # If a part was created after the folder was read, its file is locked, and the last known part is not.
     return locked or journal.next_path.exists()

@@ -58,7 +58,7 @@ async def _again(trial: Trial, first: Trace, when: str) -> str:
         trial.server.traces.remove(second)
         await second.leaves()
         trial.note(f"the same request was delivered again {when}", second.sent_at - first.sent_at)
-        # A server that works on one thing at a time needs the time of both.
+        # A server that works on one request at a time needs the time of both calls.
         end = second.sent_at + control.length
         await second.answered(end + control.length + trial.server.patience)
         if not (first.over() or second.responses):

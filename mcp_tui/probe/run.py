@@ -560,7 +560,7 @@ class Probe:
         """Turns findings into "not observable" if the fault of another rule explains them: one fault breaks one rule."""
         found = self.server.findings
         verdicts = {rule: finding.verdict for rule, finding in found.items()}
-        # A cancel in the same write is also one at once. One of the malformed cancels is valid, with other calls in flight.
+        # P-27 also cancels at once, like P-05. One cancel of P-11 is valid, with other calls in flight, like that of P-14.
         for rule, cause, besides in (("P-27", "P-05", "P-01"), ("P-11", "P-14", "")):
             if verdicts.get(rule) in BAD and verdicts.get(cause) in BAD and verdicts.get(besides) not in BAD:
                 text = f"the fault of {cause}: {found[rule].sentence}"

@@ -4,7 +4,7 @@ Streamable HTTP (transports, 2025-03-26 to 2025-11-25; streamable HTTP, 2026-07-
 on a separate connection, so no message waits for another one. A cancel is a POST that overtakes all others, or the
 closing of the connection of the request, even before it has a response.
 
-HTTP with SSE, the transport of 2024-11-05: one GET stream carries all messages from the server, and POSTs those to the
+HTTP with SSE, the transport of 2024-11-05: one GET stream carries all messages from the server, and POSTs carry those to the
 server. The first event of the stream, ``endpoint``, has the address for the POSTs (transports, 2024-11-05, "HTTP with
 SSE"). C-42: the stream is the only channel from the server, so the session ends with it; a new stream is a new session.
 """
@@ -260,7 +260,7 @@ class SseTransport(HttpTransport):
         try:
             async with Limit(CONNECT_SECONDS):
                 await self._endpoint
-        # Also if connecting is cancelled, because the unread stream would stay open.
+        # A cancel of connecting is caught as well, because the unread stream would stay open.
         except BaseException as error:
             self._stream.cancel()
             await asyncio.wait([self._stream])

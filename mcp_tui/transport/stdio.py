@@ -325,7 +325,7 @@ class StdioTransport(LineWriter, Transport):
             if not exited.done() and not asked.done():
                 # Reported at once, because messages can no longer arrive, and no request may count as watched from here on.
                 self.sink.receiving_ended(detail="server closed its stdout")
-                # If the server had stopped its guard, its exit would not be reported.
+                # Woken, because a guard that the server has stopped would not report the exit of the server.
                 process.wake()
                 await _first(exited, asked, seconds=STDOUT_GRACE)
             if exited.done():

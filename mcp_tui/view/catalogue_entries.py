@@ -163,7 +163,7 @@ class Entry:
         return lines
 
     def described_lines(self, cells: int) -> int:
-        """Returns about how many lines of so many cells describe it, with one for its arguments."""
+        """Returns the approximate number of lines of ``cells`` cells that describe it, with one for its arguments."""
         source_lines = _description(self.raw).strip()[:1000].split("\n")
         return 1 + bool(self.claims) + sum(-(-len(each) // cells) for each in source_lines)
 

@@ -151,7 +151,7 @@ class ColumnWidths(Generic[Thing]):
         return before != self._longest
 
     def layout(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
-        """Lays out all of the columns in a line of so many cells."""
+        """Lays out all of the columns in a line of ``cells`` cells."""
         needs = [self._need(column) for column in columns]
         space = cells - sum(column.gap for column in columns[1:])
         widths = tuple(allot(needs, space))
@@ -166,7 +166,7 @@ class ColumnWidths(Generic[Thing]):
         return ColumnNeed(min(column.least or wish, wish), wish, column.weight, column.spare)
 
     def fit(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
-        """Lays out columns in a line of so many cells; leaves out columns if there is no room for all."""
+        """Lays out columns in a line of ``cells`` cells; leaves out columns if there is no room for all."""
         made = self.layout(columns, cells)
         for column in sorted(columns, key=lambda column: column.leaves):
             if made.squeezed and column.leaves:

@@ -47,7 +47,7 @@ class Section:
     lines: Sequence[Line] = ()
     page: Page | None = None
     table: Callable[[int], Iterable[Line]] | None = None
-    """Returns lines for so many cells, which come after the others."""
+    """Returns the lines of a table for a width in cells; they come after ``lines``."""
 
 
 def sections(

@@ -16,7 +16,7 @@ class Key(NamedTuple):
 
     Attributes:
         id: the name in the settings. Keys with the same id in several scopes are the same key.
-        keys: Textual's names of the default keys, separated by commas; a character may also stand for itself.
+        keys: Textual's names of the default keys, separated by commas; a printable key may be its character.
         action: the action, as Textual writes it.
         label: the text in the footer and, without a ``title``, in the palette.
         help: the effect of the key, for the help screen.
@@ -126,7 +126,7 @@ def character(name: str) -> str:
 
 @cache
 def names_of(keys: str) -> tuple[str, ...]:
-    """Returns Textual's names of keys separated by commas; a character may stand for itself."""
+    """Returns Textual's names of keys separated by commas; a printable key may be given as its character."""
     return tuple(_named(key.strip()) for key in keys.split(","))
 
 

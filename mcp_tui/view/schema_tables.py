@@ -139,7 +139,7 @@ def _type(layout: FormLayout, field: Field, depth: int = 3) -> SafeText:
 
 
 def schema_lines(rows: Sequence[SchemaRow], cells: int) -> Iterator[Line]:
-    """Yields the lines of a table in so many cells. Nothing is cut; without room, descriptions have lines of their own."""
+    """Yields the lines of a table in ``cells`` cells. Nothing is cut; without room, descriptions are on separate lines."""
     members = [row for row in rows if len(row.cells) > 1]
     if not members:
         yield from (line((row.cells[0], "muted")) for row in rows)
@@ -184,7 +184,7 @@ def _cells(row: SchemaRow, at: int) -> int:
 
 
 def _fitted(widths: Sequence[int], cells: int, least: int) -> list[int] | None:
-    """Returns the widths with the widest made narrower until all fit into so many cells; ``None`` if they cannot."""
+    """Reduces the greatest widths until all columns fit into ``cells`` cells; returns ``None`` if they cannot."""
     made = [*widths]
     while sum(made) + len(_GAP) * (len(made) - 1) > cells:
         widest = max(range(len(made)), key=made.__getitem__)
