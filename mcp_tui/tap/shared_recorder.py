@@ -32,10 +32,10 @@ HELLO_BYTES: Final = 1 << 18
 FIRST_SECONDS: Final = 10.0
 """Seconds until the first tap, and that each has for its first words."""
 
-TURN_SECONDS: Final = 0.005
+TURN_SECONDS: Final = 0.002
 """Seconds of parsing in a turn."""
 
-BUSY_SECONDS: Final = 0.1
+BUSY_SECONDS: Final = 0.05
 BUSY_SHARE: Final = 0.03
 """A tap has a process of its own once it has used so many seconds of the processor, above this share of the time."""
 

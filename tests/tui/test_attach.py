@@ -16,15 +16,17 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.live import control
 from mcp_tui.live.control import Problem
-from mcp_tui.live.running import Running, Unknown
+from mcp_tui.live.running import Running, Unknown, sessions
 from mcp_tui.live.serving import ClientControlSocket
 from mcp_tui.live.sockets import ask, sockets
+from mcp_tui.tap.once import NOT_SENT
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.screens import picker
 from mcp_tui.tui.screens.attach import AttachScreen
 from tests.control import Control
+from tests.tap.test_once import Mail
 from tests.tui.driving import Hands
-from tests.waiting import HANG, until
+from tests.waiting import HANG, until, wait
 
 CHECKS: Final = {
     "request.cancel": ("c", *"why", "enter"),
@@ -75,6 +77,33 @@ async def test_every_key_that_acts_cancels_in_the_session(control: Control, tmp_
         await shown.until(lambda: "has ended" in shown.text())
         await shown.press("X")
         await shown.until(lambda: f"({name}) has ended" in shown.text())
+
+
+async def test_a_refused_repeat_is_let_through_by_its_key(tmp_path: Path):
+    mail = Mail(tmp_path, "--once")
+    with mail.client() as client:
+        client.call(1, "send")
+        await until(lambda: mail.works)
+        client.process.kill()
+        client.process.wait()
+    mail.go.touch()
+    with mail.client() as client:
+        client.call(2, "send")
+        assert NOT_SENT in client.read()["result"]["_meta"]
+        wait(lambda: len(sessions()[0]) == 1)
+        (session,) = sessions()[0]
+        app = WorkbenchApp(None, opening=partial(AttachScreen, session, Recording(session.summary.recording)))
+        async with app.run_test(size=(80, 24)) as pilot:
+            shown = Attached(app, pilot)
+            await shown.until(
+                lambda: (at := shown.bench.table.selected) and at.guard and at.guard.how == "refused"
+            )
+            await shown.press(*ALLOW["request.allow"])
+            await shown.until(lambda: "The next call that is equal to 2" in shown.text())
+        client.call(3, "send")
+        assert "_meta" not in client.read()["result"]
+        assert client.end() == 0
+    assert mail.works == ["mail"] * 2
 
 
 async def test_what_comes_first_leaves_the_cursor_where_a_person_put_it(
