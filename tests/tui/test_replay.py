@@ -62,6 +62,10 @@ async def test_it_opens_at_its_end_and_stands_still(path: Path) -> None:
         assert "late" in driven.inside("requests")
         assert driven.bench.table.selected is recorded.requests.order[-1]
         assert "the server exited" in driven.inside("server")
+        await driven.press("0", "z")
+        await driven.until(lambda: driven.bench.maximized is not None)
+        assert "event 38 of 38" in driven.text()
+        await driven.press("z")
         driven.bench.details.open_message(1)
         await driven.until(lambda: ":13:21.000" in driven.inside("detail"))
         await driven.press("?")

@@ -323,6 +323,7 @@ class ReplayScreen(SessionScreen):
     another kind.
     """
 
+    ALLOW_IN_MAXIMIZED_VIEW = f"{SessionScreen.ALLOW_IN_MAXIMIZED_VIEW}, PositionBar"
     BINDINGS = bindings(RECORDING)
 
     client_name: SafeText = NOTHING
