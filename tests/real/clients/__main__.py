@@ -43,7 +43,10 @@ def drive(client: Sequence[str], server: list[str], folder: Path, url: str = "")
     filled = {SERVER: server, CONFIG: [str(config)]}
     words = [word for each in client for word in filled.get(each, [each])]
     env = {**os.environ, "MCP_EXPERIMENT": "day", **({"MCP_SERVER_URL": url} if url else {})}
-    done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False, env=env)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False, env=env)
+    except subprocess.TimeoutExpired:
+        return f"not done after {SECONDS} s", []
     if done.returncode == 0 and "5" in done.stdout:
         return "", sorted(re.findall(r"^gave: .*$", RANDOM.sub("", done.stdout), re.MULTILINE))
     return f"exit {done.returncode}: {(done.stderr.strip().splitlines() or ['no answer'])[-1]}", []
