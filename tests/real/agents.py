@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.real.install import AGENTS as PARTS
-from tests.real.install import CLIENT_CONFIGS, Part
+from tests.real.install import CLIENT_CONFIGS, QWEN_NEWER, Part
 from tests.real.model import NAME
 
 OTHERS: Final = CLIENT_CONFIGS[-1]
@@ -72,7 +72,7 @@ class Agent:
     @property
     def version(self) -> str:
         """The version that is installed."""
-        name = self.name.lower().replace(" ", "-")
+        name = "-".join(self.name.lower().split()[:2])
         return next(each.rpartition("@")[2] for each in self.part.asked.split() if name in each)
 
     def missing(self) -> str | None:
@@ -152,7 +152,7 @@ def _opencode(packages: Path, home: Path, url: str, server: Entry) -> Started:
     config = home / ".config" / "opencode" / "opencode.json"
     config.parent.mkdir(parents=True)
     options = {"baseURL": f"{url}/v1", "apiKey": "none"}
-    provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {NAME: {}}}
+    provider: dict[str, Any] = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {NAME: {}}}
     entry: dict[str, Any] = (
         {"type": "remote", "url": server.url, "oauth": False}
         if server.url
@@ -208,3 +208,7 @@ AGENTS: Final = (
     Agent("Gemini CLI", "gemini-cli-mcp-client", OTHERS, _gemini, limit=20),
     Agent("Qwen Code", "qwen-cli-mcp-client-demo", OTHERS, _qwen, limit=20),
 )
+NEWER: Final = (
+    Agent("Qwen Code newer", "qwen-cli-mcp-client-demo", QWEN_NEWER, _qwen, limit=10, kind="newer"),
+)
+"""Versions that are compared with those above."""

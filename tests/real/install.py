@@ -371,7 +371,15 @@ CLIENT_CONFIGS = (
         no_npm,
     ),
 )
-CLIENTS = (MCP1, MCP2, CLIENT_NPM, *_PYTHON_CLIENTS, *CLIENT_CONFIGS)
+QWEN_NEWER = Part(
+    "agent_qwen-code",
+    "@qwen-code/qwen-code@0.24.4",
+    "an agent on npm, newer",
+    fill_packages("@qwen-code/qwen-code@0.24.4"),
+    no_npm,
+)
+"""Beside the older one, which sends calls again."""
+CLIENTS = (MCP1, MCP2, CLIENT_NPM, *_PYTHON_CLIENTS, *CLIENT_CONFIGS, QWEN_NEWER)
 """For the tap's comparison and the judge of clients: installed with --clients."""
 PARTS = (MCP1, MCP2, FASTMCP4, NPM_PART, NODE22_PART, *AGENTS)
 

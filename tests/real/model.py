@@ -29,6 +29,9 @@ class Call:
 SEARCH: Final = "tool_search"
 """A tool of agent programs that offer the tools of servers only to a model that has searched for them."""
 
+THROUGH: Final = "tool_call"
+"""A tool of some of them that calls one that was found."""
+
 Turn = Call | str
 """What the model says at once: it calls a tool, or writes a text and is done."""
 
@@ -80,7 +83,11 @@ class Model:
         self.results = max(self.results, results, key=len)
         turn = self.script[min(len(results), len(self.script) - 1)]
         if isinstance(turn, Call) and not api.offers(body, turn):
-            turn = Call(SEARCH, {"query": turn.tool}) if api.offers(body, Call(SEARCH)) else "ok"
+            found = re.search(rf'\\"name\\": ?\\"(\w*_{turn.tool})\\"', json.dumps(body))
+            if found and api.offers(body, Call(THROUGH)):
+                turn = Call(THROUGH, {"name": found[1], "arguments": turn.arguments})
+            else:
+                turn = Call(SEARCH, {"query": turn.tool}) if api.offers(body, Call(SEARCH)) else "ok"
         return list(api.events(body, turn, len(results)))
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.real.agents import AGENTS
+from tests.real.agents import AGENTS, NEWER
 from tests.real.clients.repeats import DATA, FAULTS, PAGE, page, seen, title
 from tests.real.clients.table import JUDGED, REPEATING
 
@@ -23,7 +23,7 @@ def test_the_page_is_made_of_the_runs_beside_it():
 
 def test_every_client_has_its_row_or_is_named_as_not_run():
     made = {run["name"]: run for run in FOUND["clients"]}
-    for client in (*REPEATING, *AGENTS):
+    for client in (*REPEATING, *AGENTS, *NEWER):
         run = made.get(client.name)
         assert run or client.name in FOUND["not run"], "run make repeats"
         assert run is None or f"| {title(run)} | " in TEXT

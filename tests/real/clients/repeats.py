@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from mcp_tui import clock
 from tests.real import page as pages
-from tests.real.agents import AGENTS, Agent, Entry
+from tests.real.agents import AGENTS, NEWER, Agent, Entry
 from tests.real.clients.recorder import serving
 from tests.real.clients.table import CONFIG, REPEATING, SERVER, Client
 from tests.real.model import Call, Model
@@ -181,9 +181,9 @@ was sent. The columns are what happened to the first call, over streamable HTTP 
 SURPRISES: Final = """\
 **What surprises.**
 
-1. Qwen Code runs a call four times if it reaches its limit, or if a JSON-RPC error comes, and twice after HTTP 502, a reset
-   connection, the exit of the server, or a stream without an answer. Each is in a new session, under the same id; its
-   model has asked once.
+1. Qwen Code 0.15.10 runs a call four times if it reaches its limit, or if a JSON-RPC error comes, and twice after HTTP 502,
+   a reset connection, the exit of the server, or a stream without an answer. Each is in a new session, under the same id;
+   its model has asked once. Version 0.24.4 sends each call once.
 2. crewai runs a call three times when it reaches its limit, and sends no cancel in between: a tool that takes longer than
    the limit runs three times for each request of a model.
 3. After a JSON-RPC error Qwen Code, crewai, and openai-agents with retries send the call again. After a result that says
@@ -283,7 +283,7 @@ def main() -> int:
     """Make what is missing, and write the page."""
     pages.PARTS.mkdir(parents=True, exist_ok=True)
     os.environ["PYTHONPATH"] = str(pages.ROOT)
-    clients = (*REPEATING, *AGENTS)
+    clients = (*REPEATING, *AGENTS, *NEWER)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         made = dict(zip((each.name for each in clients), pool.map(make, clients), strict=True))
     data = {
