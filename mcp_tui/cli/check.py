@@ -124,13 +124,13 @@ class MatchedMessage:
 
     def cells(self) -> tuple[SafeText, ...]:
         """The cells for a person: session, time, request, source, and text."""
-        source, said, _ = event_pieces(self.event)
+        source, text, _ = event_pieces(self.event)
         named = clean("") if self.row is None else brief(f"{self.row.id} {self.row.label}", 120)
-        return brief(self.session, 200), clean(clock.local_stamp(self.wall)), named, source, brief(said, 400)
+        return brief(self.session, 200), clean(clock.local_stamp(self.wall)), named, source, brief(text, 400)
 
     def fields(self) -> dict[str, Any]:
         """The event as JSON."""
-        source, said, _ = event_pieces(self.event)
+        source, text, _ = event_pieces(self.event)
         return {
             "session": self.session,
             "file": self.file,
@@ -140,7 +140,7 @@ class MatchedMessage:
             "name": None if self.row is None else self.row.name or None,
             "source": source,
             "rule": self.event.rule if isinstance(self.event, ev.Violation) else None,
-            "text": said,
+            "text": text,
         }
 
 
@@ -502,12 +502,12 @@ def cases(findings: Findings) -> list[ReportCase]:
             ReportFinding(_line(match), file=match.file, line=lines.get((match.file, match.offset), 1))
             for match in each.broken_by
         ]
-        said, kind = each.sentence(findings.requests), "" if each.passes else "failure"
+        text, kind = each.sentence(findings.requests), "" if each.passes else "failure"
         if not each.passes and not broken:
-            broken = [ReportFinding(said, file=file) for file in findings.files[:1]]
+            broken = [ReportFinding(text, file=file) for file in findings.files[:1]]
         rule = ReportRule(each.name, each.name, _HELP[each.option])
         verdict = "" if each.passes else each.option
-        made.append(ReportCase(each.name, rule, kind, verdict, said, (), broken, findings.seconds))
+        made.append(ReportCase(each.name, rule, kind, verdict, text, (), broken, findings.seconds))
     for file, text in findings.problems.items():
         unread = [ReportFinding(text, file=file)]
         made.append(ReportCase(file, NOT_JUDGED, "error", NOT_JUDGED.id, text, (), unread))

@@ -86,9 +86,9 @@ def _there(path: Path) -> str:
 def _values(found: Loaded, given: Words) -> list[SettingInForce]:
     values, origins = every_value(found.settings), dict(found.origins)
     for knob in KNOBS:
-        said = getattr(given.options, knob.option.removeprefix("--").replace("-", "_"), None)
-        if said is not None and said is not False:
-            values[knob.key] = False if said is True else said  # the only switch turns the journal off
+        chosen = getattr(given.options, knob.option.removeprefix("--").replace("-", "_"), None)
+        if chosen is not None and chosen is not False:
+            values[knob.key] = False if chosen is True else chosen  # the only switch turns the journal off
             origins[knob.key] = COMMAND_LINE
     return [(key, each, origins.get(key, DEFAULT)) for key, each in values.items() if each is not None]
 

@@ -61,8 +61,8 @@ def _lines(found: FoundServers, stands: list[Stand]) -> Iterator[str]:
     """Yields a line for each server; advice goes to stderr."""
     startable = (Availability.USABLE, Availability.CONSENT, Availability.ASKS)
     rows: list[list[SafeText]] = []
-    for each, state, said in stands:
-        shown = each.summary if state in startable else said
+    for each, state, text in stands:
+        shown = each.summary if state in startable else text
         row = (each.name, state.value, each.tool, each.around.short(each.place), shown)
         rows.append([clean(cell) for cell in row])
     yield from table(rows)
@@ -109,8 +109,8 @@ def _trust(found: Definition, *, sure: bool) -> int:
     if found.launch is None:
         raise Failure(f"Cannot approve server {found.name!r} ({found.place}): {found.problem}.")
     out(f"{'server':<12}{clean(found.name)}")
-    for word, said in consent.consent_details(found):
-        out(f"{word:<12}{clean(said)}")
+    for word, text in consent.consent_details(found):
+        out(f"{word:<12}{clean(text)}")
     if consent.is_given(found):
         out("Already approved; nothing has changed since.")
         return Exit.COMPLETED

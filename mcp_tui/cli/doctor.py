@@ -148,11 +148,11 @@ def _taps(given: Words) -> Iterator[Row]:
 async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator[Row]:
     """Yields the lines that one connection shows."""
     client, started = session.client, started_after(session)
-    said = [
+    violations = [
         each.detail for each in client.store.log if isinstance(each, Violation) and INITIALIZED in each.detail
     ]
-    verdict = Verdict.WARNING if said or started > SLOW_START_SECONDS else Verdict.PASS
-    yield Row("start", verdict, "; ".join((f"ready after {started:.2f} s", *said)))
+    verdict = Verdict.WARNING if violations or started > SLOW_START_SECONDS else Verdict.PASS
+    yield Row("start", verdict, "; ".join((f"ready after {started:.2f} s", *violations)))
     tools: list[dict[str, Json]] = []
     for kind in filter(lambda kind: offers(client, kind), LISTS):
         method, before = LISTS[kind][0], len(client.requests.order)
@@ -163,21 +163,21 @@ async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator
                 yield Row(kind, Verdict.FAIL, failed.why or f"{method} {summary(failed.row, client.now())}")
             continue
         pages = len(client.requests.order) - before
-        said = f"{len(entries):,} on {pages:,} page{'s'[: pages != 1]}"
+        text = f"{len(entries):,} on {pages:,} page{'s'[: pages != 1]}"
         figures: dict[str, int] = {}
         if kind == "tools" and entries:
             results = recorded_results(session)
-            said = f"{said}: {_cost(entries, results)}"
+            text = f"{text}: {_cost(entries, results)}"
             spent = sum(map(costs.cost, entries))
             figures = {"count": len(entries), "bytes": spent, "tokens_estimated": costs.tokens(spent)}
             figures |= {"largest_result": max(results.values())} if results else {}
-        yield Row(kind, Verdict.PASS, said, figures=tuple(figures.items()))
+        yield Row(kind, Verdict.PASS, text, figures=tuple(figures.items()))
         tools = entries if kind == "tools" else tools
     broken = lint(tools, any_output=info.revision.modern, cut=cuts(session))
     rules = dict.fromkeys(each.rule for each in broken)
-    said = "; ".join(f"{rule} {LINT_RULES[rule]}" for rule in rules)
+    text = "; ".join(f"{rule} {LINT_RULES[rule]}" for rule in rules)
     if rules:
-        yield Row("lint", Verdict.FAIL, f"broken: {said} (mcp-tui tools --strict says where)")
+        yield Row("lint", Verdict.FAIL, f"broken: {text} (mcp-tui tools --strict says where)")
     elif tools:
         yield Row("lint", Verdict.PASS, f"none of {len(LINT_RULES)} rules is broken")
     trips = [await round_trip(client) for _ in range(ROUND_TRIPS)]
@@ -188,9 +188,9 @@ async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator
         middle = statistics.median(row.elapsed(client.now()) for row in trips)
         yield Row("ping", Verdict.PASS, f"{trips[0].method} is answered in {middle * 1000:.1f} ms")
     if info.revision.modern and (names := _proxies(client)):
-        said = f"answers come through {names}: a cancel closes the stream, which may not reach a tool that sends nothing"
+        text = f"answers come through {names}: a cancel closes the stream, which may not reach a tool that sends nothing"
         advice = "mcp-tui probe --heartbeat FILE shows whether such a tool stops"
-        yield Row("proxy", Verdict.NOT_OBSERVABLE, f"{said} ({advice})")
+        yield Row("proxy", Verdict.NOT_OBSERVABLE, f"{text} ({advice})")
     if info.transport == "stdio":
         if noise := pollution(session):
             yield Row("stdout", Verdict.FAIL, noise)
@@ -200,10 +200,10 @@ async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator
 def _cost(tools: list[dict[str, Json]], results: dict[str, int]) -> str:
     """Returns the cost of a list of tools for a model: the definitions, and the largest recorded result."""
     most = max(tools, key=costs.cost)
-    said = f"{costs.total(tools)}; the largest: {brief(str(most.get('name')), 60)} ({costs.costs(costs.cost(most))})"
+    text = f"{costs.total(tools)}; the largest: {brief(str(most.get('name')), 60)} ({costs.costs(costs.cost(most))})"
     name = max(results, key=lambda each: results[each], default="")
     return (
-        f"{said}; largest recorded result: {brief(name, 60)} ({costs.costs(results[name])})" if name else said
+        f"{text}; largest recorded result: {brief(name, 60)} ({costs.costs(results[name])})" if name else text
     )
 
 
@@ -212,12 +212,12 @@ def _stderr(client: Client) -> Row:
     lines = [*client.stderr]
     if not lines:
         return Row("stderr", Verdict.PASS, "no output")
-    said = f"the last line is {str(brief(lines[-1], 200))!r}"
+    text = f"the last line is {str(brief(lines[-1], 200))!r}"
     bad = next((each for each in reversed(lines) if reports_error(each)), None)
     if bad is None:
-        return Row("stderr", Verdict.PASS, said)
-    said = said if bad == lines[-1] else f"{said}, and before it {str(brief(bad, 200))!r}"
-    return Row("stderr", Verdict.WARNING, f"an error is reported: {said}")
+        return Row("stderr", Verdict.PASS, text)
+    text = text if bad == lines[-1] else f"{text}, and before it {str(brief(bad, 200))!r}"
+    return Row("stderr", Verdict.WARNING, f"an error is reported: {text}")
 
 
 def _proxies(client: Client) -> str:
@@ -266,8 +266,8 @@ def _of_probe(report: Report, rows: list[Row]) -> Iterator[Row]:
     if report.violations and worst is not Verdict.FAIL:
         worst = Verdict.WARNING
     called = f"{report.tool} stops" if report.tool else "stops"
-    said = f"{called} when told to: {answer}, {why}"
-    yield Row("cancel", worst, "; ".join((said, *report.violations)))
+    text = f"{called} when told to: {answer}, {why}"
+    yield Row("cancel", worst, "; ".join((text, *report.violations)))
     for name, rule in (("exit", "P-21"), ("stdout", "P-32")):
         finding = report.findings.get(rule)
         absent = finding is None or finding.verdict is Verdict.NOT_APPLICABLE

@@ -358,8 +358,8 @@ def _markdown_requests(recording: Recording) -> Iterator[str]:
         outcome = [row.error or row.summary] if shown is None else [shown.signal, shown.aftermath]
         outcome = filter(None, [*outcome, "" if row.repeat is None else repeat_words(row.repeat)])
         ran = f"{row.elapsed(recording.ended_at):.3f} s" if row.sent_at is not None and not row.open else ""
-        id_, name, said = map(_code_cell, (str(row.id), row.label, "; ".join(outcome)))
-        cells.append((id_, name, badge(row, recording.ended_at).word, ran, said))
+        id_, name, text = map(_code_cell, (str(row.id), row.label, "; ".join(outcome)))
+        cells.append((id_, name, badge(row, recording.ended_at).word, ran, text))
     return _table("Requests", recording, ("id", "request", "state", "after", "what came"), cells)
 
 

@@ -134,9 +134,9 @@ def unlisted(session: HeadlessSession, failed: ListFailed) -> Failure:
     """Returns the error of a list that could not be read."""
     if failed.why:
         return Failure(f"Invalid list from the server: {failed.why}.", Exit.SERVER_ERROR)
-    status, said = status_of(session, failed.row), summary(failed.row, session.client.now())
+    status, text = status_of(session, failed.row), summary(failed.row, session.client.now())
     hint = sign_in_hint(session, failed.row, status)
-    return Failure(f"{failed.row.method} {said}{f'. {hint}' if hint else ''}", status)
+    return Failure(f"{failed.row.method} {text}{f'. {hint}' if hint else ''}", status)
 
 
 async def _entries(session: HeadlessSession, name: str) -> list[dict[str, Json]]:
@@ -215,9 +215,9 @@ def _cases(found: list[LintFinding], seconds: float) -> list[reports.ReportCase]
         rule = reports.ReportRule(
             id, title, "Other clients, or the model APIs behind them, refuse what breaks it."
         )
-        said = f"broken in {len(broken):,} place{'s'[: len(broken) != 1]}" if broken else ""
+        text = f"broken in {len(broken):,} place{'s'[: len(broken) != 1]}" if broken else ""
         kind = "failure" if broken else ""
-        made.append(reports.ReportCase(f"{id} {title}", rule, kind, kind and id, said, (), broken, seconds))
+        made.append(reports.ReportCase(f"{id} {title}", rule, kind, kind and id, text, (), broken, seconds))
     return made
 
 

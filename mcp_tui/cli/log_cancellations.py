@@ -259,7 +259,7 @@ def _sum_forms(found: Iterable[Logged], calls: Iterable[LoggedCall]) -> Forms:
         timed = _timed(took)
         worst = _outcomes(cancels.get(tool, ()))
         counted = [(outcome.value, count, lag) for outcome, (count, lag) in worst.items()]
-        said = [_summed(outcome, *count) for outcome, count in worst.items()]
+        parts = [_summed(outcome, *count) for outcome, count in worst.items()]
         outcomes = {
             name: {"count": count} | ({} if lag is None else {"worst": round(lag, 6)})
             for name, count, lag in counted
@@ -267,10 +267,10 @@ def _sum_forms(found: Iterable[Logged], calls: Iterable[LoggedCall]) -> Forms:
         if repeated[tool]:
             counted.append((REPEAT, repeated[tool], None))
             both = f" (both answered {twice[tool]:,})" if twice[tool] else ""
-            said.append(f"repeat {repeated[tool]:,}{both}")
+            parts.append(f"repeat {repeated[tool]:,}{both}")
         if broken[tool]:
             counted.append((VIOLATION, broken[tool], None))
-            said.append(f"violation by the client {broken[tool]:,}")
+            parts.append(f"violation by the client {broken[tool]:,}")
         cells = ((tool, *each, *timed.values()) for each in counted or [(None, 0, None)])
         rows += [dict(zip(SUM_COLUMNS, each, strict=True)) for each in cells]
         counts = {"total": len(cancels.get(tool, ())), "outcomes": outcomes, "violations": broken[tool]}
@@ -278,7 +278,7 @@ def _sum_forms(found: Iterable[Logged], calls: Iterable[LoggedCall]) -> Forms:
         objects.append({"tool": tool or None, **timed, **counts})
         spans = ("" if timed[name] is None else f"{name} {units.span(timed[name])}" for name in _TIMES)
         often = "1 call" if len(took) == 1 else f"{len(took):,} calls"
-        shown.append((brief(tool, 80), clean(often), *map(clean, spans), clean(", ".join(said))))
+        shown.append((brief(tool, 80), clean(often), *map(clean, spans), clean(", ".join(parts))))
     return Forms(SUM_COLUMNS, rows, table(shown), objects)
 
 
@@ -303,8 +303,8 @@ def _outcomes(cancels: Iterable[LoggedCancellation]) -> dict[Outcome, tuple[int,
 
 def _summed(outcome: Outcome, count: int, worst: float | None) -> str:
     """Returns the words for an outcome of a tool: ``late result 3 (worst 2.4 s)``."""
-    said = f"{evidence.OUTCOME_WORDS[outcome]} {count:,}"
-    return said if worst is None else f"{said} (worst {units.span(worst)})"
+    text = f"{evidence.OUTCOME_WORDS[outcome]} {count:,}"
+    return text if worst is None else f"{text} (worst {units.span(worst)})"
 
 
 def _session_forms(sessions: Sequence[RecordedSession]) -> Forms:

@@ -246,15 +246,15 @@ def _until(credentials: Credentials) -> str:
     """Returns the words for the validity of a sign-in."""
     token = credentials.token
     if not token.expires_at:
-        said = "no expiry given"
+        text = "no expiry given"
     elif token.expires_at <= clock.wall():
-        said = f"expired {clock.local_stamp(token.expires_at)}"
+        text = f"expired {clock.local_stamp(token.expires_at)}"
     else:
-        said = f"valid until {clock.local_stamp(token.expires_at)}"
+        text = f"valid until {clock.local_stamp(token.expires_at)}"
     renews = ", renews automatically" if credentials.renews else ""
     if token.refused and not renews:
         renews = f", renewal refused ({token.refused})"
-    return f"{said}{renews}{', bound to a key (DPoP)' if token.proof_key else ''}"
+    return f"{text}{renews}{', bound to a key (DPoP)' if token.proof_key else ''}"
 
 
 def _fields(credentials: Credentials) -> dict[str, object]:

@@ -219,7 +219,7 @@ def overview() -> str:
 
 def examples(name: str | None) -> str:
     """Returns the examples of a command as the end of its help."""
-    lines = (f"  {line}{f'  # {said}' if said else ''}" for line, said in EXAMPLES[name].items())
+    lines = (f"  {line}{f'  # {text}' if text else ''}" for line, text in EXAMPLES[name].items())
     return "\n".join(["examples:", *lines])
 
 

@@ -198,10 +198,10 @@ class _OpenedSessions:
             warn(note)
         for each in self._clients:
             each.store.close()
-            for said in each.store.problems:
-                warn(said)
-            for said in _left_running(each.store.log):
-                warn(f"{said}.")
+            for text in each.store.problems:
+                warn(text)
+            for text in _left_running(each.store.log):
+                warn(f"{text}.")
 
 
 def _watched(where: Target | None, paths: list[str]) -> Watched:

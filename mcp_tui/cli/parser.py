@@ -21,10 +21,10 @@ class _Parser(argparse.ArgumentParser):
             option = what.split()[2].partition("=")[0]
             if moved := MOVED.get((self.prog, option)):
                 raise Failure(f"{self.prog} {option} is now a command. Use {moved}")
-            said = _unrecognised(option, list(self._option_string_actions))
+            text = _unrecognised(option, list(self._option_string_actions))
         else:
-            said = _plain(what)
-        raise Failure(f"{said} See {self.prog} --help.")
+            text = _plain(what)
+        raise Failure(f"{text} See {self.prog} --help.")
 
     def print_help(self, file: object = None) -> None:
         raise HelpAsked(overview() if self.prog == "mcp-tui" else self.format_help().rstrip())

@@ -70,8 +70,8 @@ def uncalled(cause: ev.Cause, reason: str) -> dict[str, Any]:
 
 def summary(row: Request, now: float) -> str:
     """Returns the outcome and a repeated call in one line for people, unsanitised."""
-    said = _summary(row, now)
-    return said if row.repeat is None else f"{said}; {repeat_words(row.repeat)}"
+    text = _summary(row, now)
+    return text if row.repeat is None else f"{text}; {repeat_words(row.repeat)}"
 
 
 def _summary(row: Request, now: float) -> str:
@@ -132,8 +132,8 @@ class Printer:
             self._progress_at = event.at
         known = describe(event)
         if known.headless(event):
-            said = f"{known.source}: {known.words(event)}" if known.source else known.words(event)
-            self.say(said, dim=not isinstance(event, (ev.Violation, ev.Undelivered)))
+            text = f"{known.source}: {known.words(event)}" if known.source else known.words(event)
+            self.say(text, dim=not isinstance(event, (ev.Violation, ev.Undelivered)))
 
     def line(self, made: dict[str, Any], at: float) -> None:
         """Prints an event as a JSON line with its time."""

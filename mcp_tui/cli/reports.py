@@ -448,8 +448,8 @@ def table_of(name: str, cases: Sequence[ReportCase]) -> str:
     lines = [f"# mcp-tui {name}: {ended}", "", "| check | verdict | what |", "|---|---|---|"]
     for case in cases:
         warns = not case.kind and any(each.level == "warning" for each in case.findings)
-        said = markdown_code(case.message, 400) if case.message else ""
-        cells = (markdown_code(case.name), "↯ warning" if warns else _WORDS[case.kind], said)
+        text = markdown_code(case.message, 400) if case.message else ""
+        cells = (markdown_code(case.name), "↯ warning" if warns else _WORDS[case.kind], text)
         lines.append(f"| {' | '.join(cells)} |")
     for case in cases:
         if details := case.details:
@@ -478,8 +478,8 @@ def workflow_commands(name: str, cases: Sequence[ReportCase]) -> list[str]:
 
 
 def _command(level: str, text: str, **parts: str) -> str:
-    said = ",".join(f"{key}={_escaped(value, ':,')}" for key, value in parts.items())
-    return f"::{level} {said}::{_escaped(brief(text, TEXT_CHARACTERS), '')}"
+    sentence = ",".join(f"{key}={_escaped(value, ':,')}" for key, value in parts.items())
+    return f"::{level} {sentence}::{_escaped(brief(text, TEXT_CHARACTERS), '')}"
 
 
 def _escaped(text: str, more: str) -> str:

@@ -121,14 +121,14 @@ def _by_client(running: list[Running], unknown: list[Unknown]) -> list[str]:
                 request, _, _, *others = _cells(session, row)
                 cells.append((safe("  {}", request), *others))
         count = len(cells) - begun
-        said = [brief(client.client_name, 60), brief(client.where, 80)]
-        said.append(safe("{:,} in flight", count) if count else words("nothing in flight"))
+        parts = [brief(client.client_name, 60), brief(client.where, 80)]
+        parts.append(safe("{:,} in flight", count) if count else words("nothing in flight"))
         idle = [
             safe("{} ({})", brief(each.summary.server, 40), each.name)
             for each in client.sessions
             if not each.summary.requests
         ]
-        lines = [join(filter(None, said), " · ")]
+        lines = [join(filter(None, parts), " · ")]
         if idle:
             lines.append(safe("  idle: {}", brief(join(idle, ", "), 400)))
         heads.setdefault(begun, []).extend(lines)
@@ -292,11 +292,11 @@ def cancel_request(named: str, reason: str) -> str:
     if answer.over:
         raise Failure(f"Request {request} was over already: {answer.over.replace('_', ' ')}.", Exit.CANCELLED)
     if answer.unsent:
-        said = already if answer.already else f"Cancelled {request}"
+        text = already if answer.already else f"Cancelled {request}"
         then = (
             "It may still leave." if answer.unsent.startswith(NOT_YET) else "The server may still work on it."
         )
-        raise Failure(f"{said}, but the cancel was {answer.unsent}. {then}", Exit.TIMED_OUT)
+        raise Failure(f"{text}, but the cancel was {answer.unsent}. {then}", Exit.TIMED_OUT)
     return f"Cancelled {request}."
 
 

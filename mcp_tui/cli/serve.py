@@ -212,16 +212,16 @@ def _running(own: frozenset[TypedId], *, client: str, limit: int) -> Served:
 
 def _in_flight(row: Object) -> str:
     """Returns one line about a request in flight."""
-    said = [
+    parts = [
         f"{brief(row['request'], 200)}: {_called(row)} of {_quote(row['client'])} at {_quote(row['server'])}"
     ]
-    said.append(f"{row['state'].replace('_', ' ')} for {elapsed(row['elapsed'])}")
+    parts.append(f"{row['state'].replace('_', ' ')} for {elapsed(row['elapsed'])}")
     if row["progress"] is not None:
         total = "" if row["total"] is None else f" of {row['total']:g}"
-        said.append(
+        parts.append(
             f"progress {row['progress']:g}{total}" + (f" {_quote(row['message'])}" if row["message"] else "")
         )
-    return ", ".join(said)
+    return ", ".join(parts)
 
 
 def _called(row: Object) -> str:
@@ -303,8 +303,8 @@ def _plain(row: Object) -> Object:
 
 
 def _cancel(_own: frozenset[TypedId], *, request: str, reason: str) -> Served:
-    said = cancel_request(request, reason)
-    return Served(said, {"request": request, "cancelled": True})
+    text = cancel_request(request, reason)
+    return Served(text, {"request": request, "cancelled": True})
 
 
 def _tool(

@@ -191,9 +191,9 @@ class HeadlessSession(Headless):
             await asyncio.sleep(LAUNCHER_LOOK_SECONDS)
             if (name := downloading(client)) and client.steps:
                 lasts = client.now() - client.steps[0].at
-                said = f"{name} may still be downloading ({lasts:.0f} s of {limit:g} s)"
+                text = f"{name} may still be downloading ({lasts:.0f} s of {limit:g} s)"
                 newest = client.stderr.newest
-                self.printer.status(f"{said}: {newest}" if newest else said)
+                self.printer.status(f"{text}: {newest}" if newest else text)
 
     def report(self, event: Event) -> None:
         """Prints an event."""

@@ -209,8 +209,8 @@ def line_in_lock(text: str, path: Sequence[str | int]) -> int:
 
 def _cells(change: Change) -> tuple[str, str, str]:
     place = path_text(change.path)
-    said = f"{place}: {change.detail}" if place else change.detail
-    return change.rank.value, f"{change.kind.removesuffix('s')} {change.name}", said
+    text = f"{place}: {change.detail}" if place else change.detail
+    return change.rank.value, f"{change.kind.removesuffix('s')} {change.name}", text
 
 
 def _line(change: Change) -> str:

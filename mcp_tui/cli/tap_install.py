@@ -81,8 +81,8 @@ def run(given: Words) -> int:
         return Exit.COMPLETED
     for each in changes if does == "install" else ():
         limits = in_force(warns=False).tap.limits_of(each.server.name, "", chosen.timeout, chosen.max_timeout)
-        if said := _unreachable(each.server, limits):
-            warn(f"{_named(each.server)}: {said}.")
+        if text := _unreachable(each.server, limits):
+            warn(f"{_named(each.server)}: {text}.")
     last = {each.edit.file.resolve(): each.edit for each in changes if each.edit is not None}
     if len(changes) == 1:
         for line in changes[0].edit.diff() if changes[0].edit else ():
@@ -188,8 +188,8 @@ def _rows(given: Words, does: str, servers: list[Definition]) -> Iterator[Row]:
         else:
             edits[file] = edit
             yield Row(server, edit, shared.value * (shared is not Sharing.OWN))
-            for said in entry.repeated:
-                warn(f"{server.file}: {said}. Only the last one is used, and only that is changed.")
+            for text in entry.repeated:
+                warn(f"{server.file}: {text}. Only the last one is used, and only that is changed.")
 
 
 def _left_alone(given: Words, does: str, server: Definition) -> Row | None:
@@ -387,18 +387,18 @@ def _unreachable(server: Definition, limits: Limits) -> str | None:
 
 
 def _in_words(fields: dict[str, Any]) -> str:
-    said = [f"mcp-tui {fields['version'] or 'of an unknown version'}"]
+    parts = [f"mcp-tui {fields['version'] or 'of an unknown version'}"]
     for tool, limits in (("", fields), *fields["tools"].items()):
         for name, value in (("timeout", limits["timeout"]), ("max timeout", limits["max_timeout"])):
             if value:
-                said.append(f"{tool}{' ' * bool(tool)}{name} {units.limit(value)}")
+                parts.append(f"{tool}{' ' * bool(tool)}{name} {units.limit(value)}")
         if once := limits["once"]:
             tools = "" if once is True else f" for {' and '.join(once)}"
-            said.append(f"{tool}{' ' * bool(tool)}once{tools}")
+            parts.append(f"{tool}{' ' * bool(tool)}once{tools}")
     if fields["client_timeout"]:
-        said.append(f"{fields['tool']}'s own limit {units.limit(fields['client_timeout'])}")
+        parts.append(f"{fields['tool']}'s own limit {units.limit(fields['client_timeout'])}")
     last = fields["last_call"] or fields["last_session"]
-    said.append(
+    parts.append(
         f"last {'call' if fields['last_call'] else 'session'} {last[:16]}Z" if last else "never started"
     )
-    return ", ".join(said)
+    return ", ".join(parts)

@@ -155,8 +155,8 @@ def _configured(given: Words, name: str) -> Target:
     require_consent(given, found)
     if found.disabled:
         warn(f"Server {found.name!r} is disabled in {found.place}. It is used because you named it.")
-    if said := consent.twice(found):
-        warn(f"{said}.")
+    if text := consent.twice(found):
+        warn(f"{text}.")
     return of_definition(given, found)
 
 
@@ -211,15 +211,15 @@ def _answers(definition: Definition) -> dict[str, str]:
 
 def _ask(each: AskedInput) -> str:
     choices = f" ({', '.join(each.options)})" if each.options else ""
-    said = clean(f"{each.description or each.id}{choices}")
+    text = clean(f"{each.description or each.id}{choices}")
     try:
         if each.secret:
             # Imported late: only for a secret.
             from getpass import getpass
 
-            answer = getpass(f"{said}: ", stream=sys.stderr)
+            answer = getpass(f"{text}: ", stream=sys.stderr)
         else:
-            print(f"{said}: ", end="", file=sys.stderr, flush=True)
+            print(f"{text}: ", end="", file=sys.stderr, flush=True)
             answer = sys.stdin.readline().rstrip("\r\n")
     except (EOFError, UnicodeDecodeError):
         answer = ""

@@ -46,8 +46,8 @@ class ListFailed(McpError):
 
     def __init__(self, row: Request, why: str = "") -> None:
         state = ended(row)
-        said = failure(row) if state == "failed" else row.error or row.reason
-        super().__init__(why or f"{row.method} {state.replace('_', ' ')}{f': {said}' if said else ''}")
+        text = failure(row) if state == "failed" else row.error or row.reason
+        super().__init__(why or f"{row.method} {state.replace('_', ' ')}{f': {text}' if text else ''}")
         self.row = row
         self.why = why
 

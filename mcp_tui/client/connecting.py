@@ -392,13 +392,13 @@ class _Attempt:
                 raise ConnectError(f"the connection closed during the handshake: {client.last_words}")
             self._forgive()
         in_meta = as_object(result.get("_meta")).get(META_SERVER_INFO)
-        said = as_object(result.get("serverInfo") or in_meta)
+        fields = as_object(result.get("serverInfo") or in_meta)
         info = ServerInfo(
             transport=self.kind,
             revision=revision,
-            name=_text(said.get("name")),
-            version=_text(said.get("version")),
-            title=_text(said.get("title")),
+            name=_text(fields.get("name")),
+            version=_text(fields.get("version")),
+            title=_text(fields.get("title")),
             instructions=_text(result.get("instructions")),
             capabilities=capabilities,
             pid=connection.transport.pid,

@@ -133,13 +133,13 @@ class Field:
         """Whether the value seems to be a secret, such as a password, by schema, name, title, or description."""
         if self.kind in _OPEN_KINDS:
             return False
-        said = self.schema
-        if said.get("format") == "password" or said.get("writeOnly") is True or is_secret_name(self.name):
+        schema = self.schema
+        if schema.get("format") == "password" or schema.get("writeOnly") is True or is_secret_name(self.name):
             return True
         texts = (
             _WORD_BREAKS.sub(" ", self.name),
-            as_text(said.get("title")),
-            as_text(said.get("description")),
+            as_text(schema.get("title")),
+            as_text(schema.get("description")),
         )
         # Full-width letters count as usual ones, and invisible characters within a word do not count.
         seen = (_UNSEEN_IN_TEXT.sub("", unicodedata.normalize("NFKC", text[:2000])) for text in texts)

@@ -62,8 +62,8 @@ class LintFinding:
 
     def __str__(self) -> str:
         place = path_text(self.path)
-        said = f"{place}: {self.detail}" if place else self.detail
-        return f"{self.tool}  {said}".lstrip()
+        text = f"{place}: {self.detail}" if place else self.detail
+        return f"{self.tool}  {text}".lstrip()
 
 
 def lint(

@@ -149,8 +149,8 @@ def _prompt_schema(raw: dict[str, Json]) -> dict[str, Json]:
     for argument in objects_in(raw.get("arguments")):
         name = argument.get("name")
         if isinstance(name, str):
-            said = {member: argument[member] for member in ("title", "description") if member in argument}
-            properties[name] = {**said, "type": "string"}
+            fields = {member: argument[member] for member in ("title", "description") if member in argument}
+            properties[name] = {**fields, "type": "string"}
             if argument.get("required") is True:
                 needed.append(name)
     return {"type": "object", "properties": properties, "required": needed}

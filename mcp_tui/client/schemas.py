@@ -221,17 +221,17 @@ class Schema:
         described = self.resolved(node)
         kind = described.get("type")
         values = as_list(described.get("enum")) or ([described["const"]] if "const" in described else [])
-        said = [
+        parts = [
             frozenset(texts_in(kind if isinstance(kind, list) else [kind])),
             frozenset(json_type(value) for value in values),
         ]
         if depth:
-            said += (self.types_of(each, depth - 1) for each in as_list(described.get("allOf")))
+            parts += (self.types_of(each, depth - 1) for each in as_list(described.get("allOf")))
             for keyword in ("anyOf", "oneOf"):
                 each_of = [self.types_of(each, depth - 1) for each in as_list(described.get(keyword))]
-                said.append(frozenset[str]().union(*each_of) if all(each_of) else frozenset())
-        said = [each | {"integer"} if "number" in each else each for each in said if each]
-        common = frozenset[str].intersection(*said) if said else frozenset[str]()
+                parts.append(frozenset[str]().union(*each_of) if all(each_of) else frozenset())
+        parts = [each | {"integer"} if "number" in each else each for each in parts if each]
+        common = frozenset[str].intersection(*parts) if parts else frozenset[str]()
         return common - {"integer"} if "number" in common else common
 
     def members(self, node: Json, name: str, depth: int = 8) -> list[Json]:

@@ -189,8 +189,8 @@ def _late(event: ev.Late) -> str:
     bytes_ = size(event.size) if event.size else ""
     at = after_words(event.after, event.most)
     name = "half of an answer" if event.partial else f"late {RESPONSE_NAMES[event.kind]}"
-    said = _join(name, code, bytes_, _cut(event.summary), at)
-    return f"{said}, after the end of watching" if event.after_end else f"{said}, ignored"
+    text = _join(name, code, bytes_, _cut(event.summary), at)
+    return f"{text}, after the end of watching" if event.after_end else f"{text}, ignored"
 
 
 def _late_json(event: ev.Late) -> dict[str, Json]:
@@ -272,11 +272,11 @@ CLAUSES: Final = {
 
 def _violation(event: ev.Violation) -> str:
     times = f"×{event.count}" if event.count > 1 else ""
-    said = f"{_cut(event.rule)}: {_cut(event.detail, LINE_CHARACTERS)}"
+    text = f"{_cut(event.rule)}: {_cut(event.detail, LINE_CHARACTERS)}"
     # Most violations are the server's, so only the client is named.
     if event.by is Origin.SERVER:
-        return _join(said, times)
-    return _join("by the client:", said, f"({CLAUSES[event.rule]})" if event.rule in CLAUSES else "", times)
+        return _join(text, times)
+    return _join("by the client:", text, f"({CLAUSES[event.rule]})" if event.rule in CLAUSES else "", times)
 
 
 def _violation_json(event: ev.Violation) -> dict[str, Json]:

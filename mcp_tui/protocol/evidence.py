@@ -451,8 +451,8 @@ def _progress(row: Request, progress: Evidence, until: float, *, quiet: bool) ->
         count = "1 message" if progress.count == 1 else f"{progress.count:,} messages"
         return f"still progressing: {count}, last {last} of {whole}"
     count = "1 progress message" if progress.count == 1 else f"{progress.count:,} progress messages"
-    said = f"{count}, last {last}"
-    return f"{said}, then quiet for {span(_silence(row, until))}" if quiet else said
+    text = f"{count}, last {last}"
+    return f"{text}, then quiet for {span(_silence(row, until))}" if quiet else text
 
 
 def late_words(evidence: Evidence, *, task: bool = False) -> str:
@@ -538,19 +538,19 @@ def late_json(each: Evidence) -> dict[str, Any]:
 def as_json(row: Request, until: float) -> dict[str, Any]:
     """Returns the members about the cancel in the JSON of a request, null without a cancel. Times are in seconds."""
     values = [each.value for each in outcomes(row, until)] if cancel_of(row) is not None else []
-    said: dict[str, Any] = {"outcome": values[0] if values else None, "outcomes": values}
-    said["repeat_of"] = None if row.repeat is None else row.repeat.repeat_of
-    said["first_outcome"] = None if row.repeat is None else row.repeat.first_outcome
+    fields: dict[str, Any] = {"outcome": values[0] if values else None, "outcomes": values}
+    fields["repeat_of"] = None if row.repeat is None else row.repeat.repeat_of
+    fields["first_outcome"] = None if row.repeat is None else row.repeat.first_outcome
     if row.cancel_at is None:
         nothing = ("signal", "delivery", "unconfirmed", "watched", "disconnected", "rejection")
-        said |= dict.fromkeys(nothing)
-        return said | {"reason_delivered": False, "late": list(map(late_json, row.late))}
+        fields |= dict.fromkeys(nothing)
+        return fields | {"reason_delivered": False, "late": list(map(late_json, row.late))}
     waits = unconfirmed(row, until)
     lost: dict[str, Any] | None = None
     if is_disconnected(row):
         lost = {"detail": row.disconnected, "after": round(_disconnected_after(row), 6)}
     no = row.rejection
-    return said | {
+    return fields | {
         "signal": Signal.NONE.value if row.signal is None else row.signal.value,
         "reason_delivered": row.reason_delivered,
         "delivery": delivery(row).value,

@@ -471,15 +471,15 @@ class Ledger(Core):
         for live in list(self.live.values()):
             row = live.row
             if row.state is State.CANCEL_REQUESTED:
-                said = detail
+                text = detail
                 if expected and row.signal in (None, Signal.NONE) and not row.undelivered:
-                    said = NO_TASK_ID if row.as_task and not row.task_id else CLOSED_FIRST
+                    text = NO_TASK_ID if row.as_task and not row.task_id else CLOSED_FIRST
                 elif expected and row.signalled_at is not None:
-                    said = row.cancel_answer
+                    text = row.cancel_answer
                 if row.signal is None and not row.undelivered:
-                    self.settle_unsignalled(row, said, at)
+                    self.settle_unsignalled(row, text, at)
                 else:
-                    self.settle(row, said, at)
+                    self.settle(row, text, at)
             elif row.id in self.live:
                 self.rounds.stop_gathering(row, "the connection is gone")
                 running = f"{detail}; its task {row.task_id} may still be running" if row.task_id else detail

@@ -338,20 +338,20 @@ class Observer:
         what = "call" if is_call else "request"
         way = cancellation(self.ledger.negotiated.revision, self.ledger.negotiated.transport, row.method)
         is_kept = records and way.signal is not Signal.STREAM_CLOSED
-        said = [
+        parts = [
             text.removesuffix(": ").removesuffix("."),
             f"The server may still be running the {what}",
             f"If its answer comes, it is {'kept in the recording of mcp-tui' if is_kept else 'not kept'}",
         ]
         if continues:
-            said[1:] = [
+            parts[1:] = [
                 "The call was not cancelled, and the server may still be running it",
                 "Send the same call again to get its answer: it is not run twice",
             ]
         elif is_call:
-            said.append("Sending the call again may do it twice")
+            parts.append("Sending the call again may do it twice")
         data: dict[str, Json] = {"cause": cause.value, "mayStillBeRunning": True, "answerIsKept": is_kept}
-        id_, message = self.on_wire(row.wire_id), ". ".join(said) + "."
+        id_, message = self.on_wire(row.wire_id), ". ".join(parts) + "."
         if not is_call or row.as_task:
             return messages.error(id_, code, message, data)
         made = messages.tool_error(message, {ENDED_BY_TAP: data}, modern=self.ledger.negotiated.modern)

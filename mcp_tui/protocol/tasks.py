@@ -180,8 +180,8 @@ class Tasks:
             return f"{row.method} cannot become a task"
         if not isinstance(task_id, str) or not task_id:
             return f"a task with the id {shown(task_id)}"
-        said, old = self._status_fields(row, task, at, seq), not self._core.negotiated.modern
-        self._core.emit(ev.TaskCreated(at=at, id=row.id, task_id=task_id, core=old, seq=seq, **said))
+        fields, old = self._status_fields(row, task, at, seq), not self._core.negotiated.modern
+        self._core.emit(ev.TaskCreated(at=at, id=row.id, task_id=task_id, core=old, seq=seq, **fields))
         known = self._followed_by_id.get(task_id)
         if known is not None and known.state is not State.TASK:
             self._unfollow(known)  # of two rows with the same task, the newer follows it
@@ -252,13 +252,13 @@ class Tasks:
         """Handles the status of a task."""
         if (
             not self._is_about(row, task, at, seq)
-            or not (said := self._status_fields(row, task, at, seq))["status"]
+            or not (fields := self._status_fields(row, task, at, seq))["status"]
         ):
             self._schedule_poll(row, at)
             return
-        status, before = said["status"], row.task_status
+        status, before = fields["status"], row.task_status
         broken = row.cancel_answer == CONFIRMED and status != "cancelled"
-        if not broken and tuple(said.values()) == (before, row.task_message, row.task_ttl, row.task_poll):
+        if not broken and tuple(fields.values()) == (before, row.task_message, row.task_ttl, row.task_poll):
             if row.state is State.TASK:
                 self._core.emit(ev.Polled(at=at, id=row.id, seq=seq))
         else:
@@ -269,7 +269,7 @@ class Tasks:
                 if live is not None:
                     live.questions.clear()
                 self._core.do(self._core.port.gather_over, row.id, "the task continues without it")
-            self._core.emit(ev.TaskStatus(at=at, id=row.id, seq=seq, **said))
+            self._core.emit(ev.TaskStatus(at=at, id=row.id, seq=seq, **fields))
         self._clocks.arm(row)
         if row.state is State.TASK:
             self._act_on_status(row, task, size, at, seq)
@@ -426,11 +426,11 @@ class Tasks:
             detail = sure if row.task_core else "cancel acknowledged – not guaranteed"
             self._core.emit(ev.CancelAccepted(at=at, id=row.id, detail=detail, seq=seq))
         status: dict[str, Any] = {"status": ""}
-        said = self._status_fields(row, task, at, seq) if row.task_core else status
-        if said["status"] not in ("", "cancelled") and row.state is not State.LOST:
-            text = f"tasks/cancel was answered with the status {shown(said['status'])}, not 'cancelled'"
+        fields = self._status_fields(row, task, at, seq) if row.task_core else status
+        if fields["status"] not in ("", "cancelled") and row.state is not State.LOST:
+            text = f"tasks/cancel was answered with the status {shown(fields['status'])}, not 'cancelled'"
             self._core.violation("task-status", text, at, seq, row.id)
-            self._core.emit(ev.TaskStatus(at=at, id=row.id, seq=seq, **said))
+            self._core.emit(ev.TaskStatus(at=at, id=row.id, seq=seq, **fields))
         self._schedule_poll(row, at, 0.0)
 
     def _after_cancel(self, row: Request, task: dict[str, Json], at: float, seq: int) -> None:

@@ -44,8 +44,8 @@ def after_words(after: float, most: float | None) -> str:
 
 def rejected_words(code: int | None, after: float) -> str:
     """Returns the words for an error without an id, ``after`` seconds after a cancel."""
-    said = "the server rejected a message without naming it"
-    return f"{said}{'' if code is None else f' ({code})'}, {span(after)} after the cancel"
+    text = "the server rejected a message without naming it"
+    return f"{text}{'' if code is None else f' ({code})'}, {span(after)} after the cancel"
 
 
 def percentile(values: Iterable[float], share: float) -> float:

@@ -444,9 +444,9 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
         for server in self.servers.all:
             for row in narrowed([] if server.shown else server.calls[::-1], row_text, query):
-                said = safe("Cancel {} {} at {}", row.id, request(row), self.servers.name(server))
+                text = safe("Cancel {} {} at {}", row.id, request(row), self.servers.name(server))
                 run = partial(self._cancel_at, server, row)
-                yield Offer(said, words("go there and ask for a reason"), run)
+                yield Offer(text, words("go there and ask for a reason"), run)
 
     async def _cancel_at(self, server: Session, row: Request) -> None:
         self.show(server)
@@ -490,8 +490,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def _show_news(self) -> None:
         """Reports the news of the servers that are not on the screen."""
-        for said in self.servers.news():
-            self.notify(said, severity="warning", markup=False)
+        for text in self.servers.news():
+            self.notify(text, severity="warning", markup=False)
 
     def close_server(self, server: Session) -> None:
         """Closes one server; confirms if requests are in flight there."""

@@ -106,8 +106,8 @@ class Attention:
                 title = title or join((end.glyph, _name(row)), " ")
             took = row.elapsed(session.now())
             if took >= LONG_SECONDS and row.cause is not Cause.USER and not self._seen(session, row):
-                said = safe("{} {} {} after {}", end.glyph, _name(row), end.word, _time(took))
-                window.write(notification(self._notify, self._shown(said)))
+                text = safe("{} {} {} after {}", end.glyph, _name(row), end.word, _time(took))
+                window.write(notification(self._notify, self._shown(text)))
         if title and title != self._title and self._titled:
             self._title = title
             window.retitle(self._shown(title))

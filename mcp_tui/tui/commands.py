@@ -132,14 +132,14 @@ class Commands:
             call = partial(screen.calling.tools, name, task=True)
             yield Offer(safe("Call as a task {}", brief(name, 80)), note, call)
         for task_id, name in session.left_behind().items():
-            said = safe("Resume the task {} {}", brief(task_id, 40), brief(name, 40))
+            text = safe("Resume the task {} {}", brief(task_id, 40), brief(name, 40))
             resume = partial(screen.connection.call, "tasks/get", {"taskId": task_id})
-            yield Offer(said, words("started in an earlier session"), resume)
+            yield Offer(text, words("started in an earlier session"), resume)
         yield from screen.calling.saved_offers()
         for kind, verb in VERBS.items():
             for entry in entries[kind]:
-                said = entry.raw.get("description")
-                note = brief(said, 120) if isinstance(said, str) else words("")
+                text = entry.raw.get("description")
+                note = brief(text, 120) if isinstance(text, str) else words("")
                 run = partial(screen.calling.entry, entry)
                 yield Offer(safe("{} {}", verb, brief(entry.name, 80)), note, run)
 

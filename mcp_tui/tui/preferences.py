@@ -54,17 +54,17 @@ class Look:
     def read(cls, path: Path) -> Look:
         """Reads a file; returns the defaults if it is missing, and for values that we did not write."""
         stored: object = read_own(path, 65_536)
-        said = cast("dict[str, object]", stored) if isinstance(stored, dict) else {}
-        placed, ran = said.get("shares"), said.get("recent")
+        members = cast("dict[str, object]", stored) if isinstance(stored, dict) else {}
+        placed, ran = members.get("shares"), members.get("recent")
         recent = cast("list[object]", ran if isinstance(ran, list) else [])
         return cls(
             shares=shares(cast("dict[str, object]", placed) if isinstance(placed, dict) else {}),
-            pane=_word(said.get("pane")),
-            theme=_word(said.get("theme")),
-            follow=said.get("follow") is not False,
-            internal=said.get("own") is True,
+            pane=_word(members.get("pane")),
+            theme=_word(members.get("theme")),
+            follow=members.get("follow") is not False,
+            internal=members.get("own") is True,
             recent=tuple(name for each in recent if (name := _word(each)))[:RECENT_COMMANDS],
-            copied=_word(said.get("copied")) or "result",
+            copied=_word(members.get("copied")) or "result",
             path=path,
         )
 

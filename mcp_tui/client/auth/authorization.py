@@ -527,11 +527,11 @@ class Authorization:
         """The configured client, as the end of a sentence that says what to check."""
         client = self._client
         secret = " and its secret" if client.client_secret or client.private_key else ""
-        said = f"{readable(client.client_id, 60)!r} (--client-id){secret}"
+        text = f"{readable(client.client_id, 60)!r} (--client-id){secret}"
         if self._registration is not None:
-            return said
+            return text
         url = self._key if mask_url(self._key) == self._key else "URL"
-        return f"{said}, or run mcp-tui logout {shlex.quote(url)} and sign in again"
+        return f"{text}, or run mcp-tui logout {shlex.quote(url)} and sign in again"
 
     @staticmethod
     def _bound(client: ClientRegistration, server: AuthorizationServer) -> ClientRegistration:

@@ -104,9 +104,9 @@ def token_challenge(challenge: Challenge) -> TokenChallenge | None:
     named = schemes.keys() & {"bearer", "dpop"}
     if not named and (schemes or challenge.status != 401):
         return None
-    said = schemes.get("bearer", {}) | schemes.get("dpop", {})
-    scopes, metadata = scopes_in(said.get("scope")), said.get("resource_metadata", "").strip()
-    found = TokenChallenge(challenge.status, scopes, metadata, said.get("error", ""), named == {"dpop"})
+    fields = schemes.get("bearer", {}) | schemes.get("dpop", {})
+    scopes, metadata = scopes_in(fields.get("scope")), fields.get("resource_metadata", "").strip()
+    found = TokenChallenge(challenge.status, scopes, metadata, fields.get("error", ""), named == {"dpop"})
     return found if challenge.status == 401 or found.wants_scopes else None
 
 
@@ -168,9 +168,9 @@ def issuer_is_exact(expected: str, named: Json, server: Address) -> str:
     3.3).
     """
     if not isinstance(named, str) or issuer_id(named) != issuer_id(expected):
-        said = f"calls itself {shown(named)}" if isinstance(named, str) else "does not name itself"
+        sentence = f"calls itself {shown(named)}" if isinstance(named, str) else "does not name itself"
         way = other_name(f"{named}", server) or "Report this to the server's operator."
-        text = f"the authorization server {shown(expected)} {said}, so it is not trusted and was sent nothing. {way}"
+        text = f"the authorization server {shown(expected)} {sentence}, so it is not trusted and was sent nothing. {way}"
         raise AuthorizationError(text)
     return named
 
@@ -333,7 +333,7 @@ class Discovery:
 
     async def _first(self, urls: list[str]) -> tuple[dict[str, Json] | None, str, bool]:
         """Returns the first document found; otherwise what was found instead, and whether the document may still exist."""
-        said: list[str] = []
+        parts: list[str] = []
         hidden = False
         for url in urls:
             answer = await self.fetched(url, None, {"MCP-Protocol-Version": "2025-11-25"})
@@ -341,8 +341,8 @@ class Discovery:
             if document is not None:
                 return document, "", False
             hidden = hidden or 300 <= answer.status < 400 or answer.status >= 500 or answer.status == 429
-            said.append(f"{shown(url)} {instead(answer)}")
-        return None, ", ".join(said), hidden
+            parts.append(f"{shown(url)} {instead(answer)}")
+        return None, ", ".join(parts), hidden
 
     async def fetched(self, url: str, body: bytes | None, headers: dict[str, str]) -> Fetched:
         """Returns the answer to one request of an authorization.
@@ -350,13 +350,13 @@ class Discovery:
         Raises:
             AuthorizationError: there is none, or the URL is not permitted.
         """
-        said = f"{'GET' if body is None else 'POST'} {shown(url)}"
+        text = f"{'GET' if body is None else 'POST'} {shown(url)}"
         try:
             answer = await self._fetcher.fetch(url, body, headers)
         except TransportError as error:
-            self._report(f"{said}: {error}")
+            self._report(f"{text}: {error}")
             raise AuthorizationError(str(error)) from None
-        self._report(f"{said}: {answer.status}")
+        self._report(f"{text}: {answer.status}")
         return answer
 
 
@@ -397,8 +397,8 @@ def instead(answer: Fetched) -> str:
             f"redirects to {shown(answer.headers.get('location', 'nowhere'))}, and redirects are not followed"
         )
     kind = readable(answer.headers.get("content-type", "").partition(";")[0].strip() or "no Content-Type", 80)
-    said = "" if answer.status not in SUCCESS else ", which is not a JSON object"
-    return f"answered HTTP {answer.status} with {kind}{said}"
+    text = "" if answer.status not in SUCCESS else ", which is not a JSON object"
+    return f"answered HTTP {answer.status} with {kind}{text}"
 
 
 def as_document(answer: Fetched) -> dict[str, Json] | None:

@@ -353,14 +353,14 @@ class TokenEndpoint:
         except AuthorizationError as error:
             # The request had no secret, so the answer cannot repeat one.
             reason = (json_object(answer.body) or {}).get("error_description")
-            said = f' (it says: "{readable(reason)}")' if isinstance(reason, str) and reason else ""
+            text = f' (it says: "{readable(reason)}")' if isinstance(reason, str) and reason else ""
             other = (
                 "Choose another redirect URI with --redirect-uri. "
                 if error.refused == _WRONG_REDIRECT
                 else ""
             )
             raise AuthorizationError(
-                f"{str(error).removesuffix('.')}{said}. {other}{by_hand(redirect_uri)}"
+                f"{str(error).removesuffix('.')}{text}. {other}{by_hand(redirect_uri)}"
             ) from None
 
     def _read_client(self, made: dict[str, Json], redirect_uri: str) -> ClientRegistration:

@@ -122,8 +122,8 @@ class ToolList(Vertical):
         if shown:
             self._options.highlighted = shown.index(chosen) if chosen in shown else 0
         self._describe()
-        said = counted(len(self._found), len(self.tools), "tool")
-        self.post_message(self.Counted(said if self._search.done else safe("{} …", said)))
+        text = counted(len(self._found), len(self.tools), "tool")
+        self.post_message(self.Counted(text if self._search.done else safe("{} …", text)))
         self._shown_at = perf_counter()
 
     def _options_of(self, shown: list[Entry]) -> list[Option]:
@@ -145,17 +145,17 @@ class ToolList(Vertical):
         """Describes the tool under the cursor."""
         tool = self.highlighted
         if tool is None:
-            said = words("No matching tool.") if self.tools else words("No tools, or not listed yet.")
-            said = said if self._search.done else words("Searching …")
+            sentence = words("No matching tool.") if self.tools else words("No tools, or not listed yet.")
+            sentence = sentence if self._search.done else words("Searching …")
             problem = self._search.wanted.problem
-            self._about.update(Content.styled(problem, "$warning") if problem else Content(said))
+            self._about.update(Content.styled(problem, "$warning") if problem else Content(sentence))
             return
         space = self._about.size.width or 72
         hidden = width(tool.arguments) > LIST_CELLS[1] or width(brief(tool.name)) > LIST_CELLS[0]
         first = [clip(tool.arguments, space)] if hidden or not tool.summary else []
         claims = [safe("server claims: {} (unverified)", tool.claims)] if tool.claims else []
-        said = tool.described()[: -1 if claims else None]
-        lines = [join(text for text, _ in each) for each in wrapped_lines(Section(words(""), said), space)]
+        body = tool.described()[: -1 if claims else None]
+        lines = [join(text for text, _ in each) for each in wrapped_lines(Section(words(""), body), space)]
         left = max(1, self._about_lines - len(first) - len(claims))
         if len(lines) > left:
             lines[left - 1 :] = [clip(safe("{} …", clip(lines[left - 1], space - 2)), space)]
@@ -378,8 +378,8 @@ class CallScreen(Dialog[NamedCall | None]):
     def on_form_changed(self) -> None:
         self.tick()
         if self._preview is not None and self._form is not None:
-            said = clip(self._preview(self._form.arguments()), max(8, self._box.size.width - 6))
-            self._box.border_subtitle = Content(said)
+            text = clip(self._preview(self._form.arguments()), max(8, self._box.size.width - 6))
+            self._box.border_subtitle = Content(text)
 
     # -- earlier arguments -----------------------------------------------------------------------------------
 

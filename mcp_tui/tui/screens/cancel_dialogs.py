@@ -322,10 +322,10 @@ class TimeoutScreen(Dialog[None]):
         share = _seconds(first, now) / first.limits.ask if first.limits.ask > 0 else 0.0
         which = NOTHING if count == 1 else safe("{} ", brief(str(first.id), 20))
         when = self._when(first, now, words(" s"))
-        said: list[Piece] = [(safe("Cancels {}automatically {}", which, when), "bold $warning")]
+        parts: list[Piece] = [(safe("Cancels {}automatically {}", which, when), "bold $warning")]
         if self.app.timers != "off":
-            said += [words("  "), (bar(share, 2 * BAR_CELLS), "$warning")]
-        self.say(self._countdown, *said)
+            parts += [words("  "), (bar(share, 2 * BAR_CELLS), "$warning")]
+        self.say(self._countdown, *parts)
 
     def _when(self, row: Request, now: float, unit: SafeText) -> SafeText:
         """Returns the seconds until a request is cancelled, or the time of the cancel if the screen shows no running

@@ -138,16 +138,16 @@ class Dialog(ModalScreen[ScreenResultType]):
         if title != self._title:
             self._title = title
             self._box.border_title = Content(safe("{}{}", title, self.server_name))
-        said = self.keys(self.hints())
+        text = self.keys(self.hints())
         cells = sum(each.cells + 1 for each in self.foot)
-        cells += sum(width(piece if isinstance(piece, str) else piece[0]) for piece in said)
+        cells += sum(width(piece if isinstance(piece, str) else piece[0]) for piece in text)
         # Without enough room, the buttons become keys like the others, on as many lines as they need.
         space = self._box.content_size.width
         crowded = 0 < space < cells
         self.set_class(crowded and bool(self.foot), "-plain")
         if crowded:
-            said = self.keys([*(each.hint for each in self.foot), *self.hints()], space)
-        self.say(self._key_line, *said)
+            text = self.keys([*(each.hint for each in self.foot), *self.hints()], space)
+        self.say(self._key_line, *text)
         line, height = self.line(), self._box.outer_size.height
         if line is not None and height:
             below, above = line + 1, line - height
@@ -204,9 +204,9 @@ class Dialog(ModalScreen[ScreenResultType]):
         """Whether a person could have read the dialog before a key that decides something; says so if not."""
         if self.app.guard.was_readable(self._opened):
             return True
-        before, said = self._box.border_subtitle, "Just opened: press again."
-        if str(before) != said:  # shown in the frame: a tick writes the last line again
-            self._box.border_subtitle = Content.styled(said, "$warning")
+        before, text = self._box.border_subtitle, "Just opened: press again."
+        if str(before) != text:  # shown in the frame: a tick writes the last line again
+            self._box.border_subtitle = Content.styled(text, "$warning")
             self.set_timer(2, partial(setattr, self._box, "border_subtitle", before or ""))
         return False
 
@@ -234,11 +234,11 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def say(self, place: Static, *pieces: Piece) -> None:
         """Updates a text, if it changed. Nothing of it is read as markup."""
-        said, known = Content.assemble(*pieces), place.content
+        content, known = Content.assemble(*pieces), place.content
         # contents with equal text compare equal, regardless of their styles
-        if not (isinstance(known, Content) and known.is_same(said)):
-            place.display = bool(said)
-            place.update(said)
+        if not (isinstance(known, Content) and known.is_same(content)):
+            place.display = bool(content)
+            place.update(content)
 
     def keys(self, hints: Sequence[Hint | None], space: int = 1000) -> list[Piece]:
         """Returns keys with their labels, in lines of ``room`` cells."""
@@ -322,8 +322,8 @@ class ConfirmScreen(Dialog[bool]):
     ) -> None:
         self._interrupt = interrupt
         self._unread = whole
-        said = (each if isinstance(each, str) else Content.assemble(*each) for each in lines)
-        self.text = Static(Content("\n").join(said), markup=False)
+        parts = (each if isinstance(each, str) else Content.assemble(*each) for each in lines)
+        self.text = Static(Content("\n").join(parts), markup=False)
         self._scroll = VerticalScroll(self.text, can_focus=False)
         self._scroll.display = bool(lines)
         buttons = KeyButton("answer.yes", clean(yes), "yes"), KeyButton("answer.no", clean(no), "no")
@@ -372,7 +372,7 @@ def consent_screen(name: str, consent_details: Sequence[tuple[str, str]]) -> Con
     all are shown.
     """
     lines = [
-        [(safe("{} ", f"{clean(word):<10}"), "$text-muted"), clean(said)] for word, said in consent_details
+        [(safe("{} ", f"{clean(word):<10}"), "$text-muted"), clean(text)] for word, text in consent_details
     ]
     return ConfirmScreen(
         safe("Start {}?", brief(name, 40)),

@@ -47,7 +47,7 @@ def legend() -> tuple[Section, Section]:
         return line((safe(" {} {}", badge.glyph, fit(name, 17)), badge.style), meaning)
 
     lines = [badged(each, each.word, meaning) for each, meaning in _STATE_MEANINGS.items()]
-    for name, said in (
+    for name, text in (
         (safe(" {} asks", FROM_SERVER), words("the server asked something, below its request")),
         (words(" ▪ marked"), words("cancel, repeat, and export apply to it")),
         (words("   12.4s!"), words("elapsed time, near or past its limit")),
@@ -55,7 +55,7 @@ def legend() -> tuple[Section, Section]:
         (words("   max 10m"), words("max timeout: nothing extends it")),
         (words("   [+3]"), words("3 related messages are folded")),
     ):
-        lines.append(line((fit(name, 20), "accent"), said))
+        lines.append(line((fit(name, 20), "accent"), text))
     counters = [badged(each.badge, safe("3 {}", each.word), words(each.meaning)) for each in COUNTERS]
     for link, (glyph, tone) in LINK_GLYPHS.items():
         name = safe(" {} {}", glyph, clean(link.value))
@@ -73,7 +73,7 @@ def key_sections(scopes: Sequence[Scope]) -> Iterator[Section]:
     if any(each.name in WITH_REQUESTS for each in scopes):
         yield from legend()
     for title, keys in texts:
-        lines = (line((safe("{}  ", fit(key, cells, right=True)), "accent"), said) for key, said in keys)
+        lines = (line((safe("{}  ", fit(key, cells, right=True)), "accent"), text) for key, text in keys)
         yield Section(title, tuple(lines))
 
 

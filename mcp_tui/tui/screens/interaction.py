@@ -83,7 +83,7 @@ def link_parts(url: str) -> LinkParts:
     # wrong one.
     if url[start:end] != place:
         start = end = len(url)
-    cautions = [(safe("\n{}", said), "$warning") for fine, said in warnings if not fine]
+    cautions = [(safe("\n{}", sentence), "$warning") for fine, sentence in warnings if not fine]
     visited = (clean(url[start:end]), "bold $accent")
     opens = web and visible and "\\" not in url
     return LinkParts([clean(url[:start]), visited, clean(url[end:]), *cautions], opens)
@@ -429,8 +429,8 @@ class RootsScreen(InteractionScreen):
         super().__init__(question, self.editor)
 
     def server_words(self) -> Sequence[Piece]:
-        said = "Folders or file:// URIs, one per line. Only these paths are sent, never file contents."
-        return [words(said)]
+        text = "Folders or file:// URIs, one per line. Only these paths are sent, never file contents."
+        return [words(text)]
 
     def made(self) -> Answer | None:
         folders = [each.strip() for each in self.editor.text.splitlines() if each.strip()]

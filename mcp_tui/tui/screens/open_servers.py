@@ -83,14 +83,14 @@ class ServersScreen(Dialog[ServerPick | None]):
         counted = [safe("{:,} {}", each.of(counts), each.word) for each in _SHOWN_COUNTERS if each.of(counts)]
         third = clip(join(counted, "   ") or words("0 in flight"), cells - 4)
         name = self._servers.name(server)
-        said = words("") if facts.name == name else clean(facts.name.removeprefix(f"{name} "))
-        said = join((said, words("on the screen") if server.shown else words("")), "  ")
+        sentence = words("") if facts.name == name else clean(facts.name.removeprefix(f"{name} "))
+        sentence = join((sentence, words("on the screen") if server.shown else words("")), "  ")
         second = clip(_connection_words(facts), cells - 4)
         return [
             (safe("{} ", at if at <= KEYED_SERVERS else " "), "$accent"),
             (safe("{} ", glyph), _TONES[tone]),
             (clip(name, cells - 4), "bold"),
-            (clip(safe("  {}", said), max(4, cells - 4 - len(name))), "$text-muted"),
+            (clip(safe("  {}", sentence), max(4, cells - 4 - len(name))), "$text-muted"),
             words("\n    "),
             (second, "$error" if facts.link is Link.LOST else "$text-muted"),
             words("\n    "),

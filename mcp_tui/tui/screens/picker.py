@@ -316,8 +316,8 @@ class PickerScreen(Dialog[Target | None]):
         if chosen is not None and chosen.session is not None and chosen.usable and not is_line(text):
             self._say(words("enter attaches to the running session, which continues when you leave it"))
         elif is_line(text) or (chosen is None and text.strip()):
-            said = brief(text.strip(), 300)
-            self._say(safe("enter connects to {}" if _URL_BEGINNING.match(said) else "enter starts {}", said))
+            line = brief(text.strip(), 300)
+            self._say(safe("enter connects to {}" if _URL_BEGINNING.match(line) else "enter starts {}", line))
         elif chosen is not None and not chosen.usable:
             self._say(safe("{}: {}.", chosen.name, chosen.said), wrong=True)
         elif self._problems:

@@ -82,7 +82,7 @@ class FilteredDialog(Dialog[Found | None]):
             return
         wanted = self._parse(self._input.value)
         self.entries = list(filter(wanted.matches, self.every))
-        said = self._arrange(self.entries)
+        text = self._arrange(self.entries)
         self._lines.source = self._lines.source  # makes the list start at its newest line
         self._point()
         self.on_resize()
@@ -91,7 +91,7 @@ class FilteredDialog(Dialog[Found | None]):
         elif wanted and not self.entries:
             self.inform(safe("No matching {}s.", self._what))
         else:
-            self.inform(said)
+            self.inform(text)
 
     on_input_changed = show
 
@@ -181,9 +181,9 @@ class RecordingsScreen(FilteredDialog[RecordedSession]):
         stamp = session.name[:_STAMP_CHARACTERS]
         time = f"{stamp[:10]} {stamp[11:13]}:{stamp[13:15]}:{stamp[15:17]}"
         cancelled = sum(not each["internal"] for each in session.cancellations)
-        said = safe("{:,} cancelled", cancelled) if cancelled else NOTHING
+        text = safe("{:,} cancelled", cancelled) if cancelled else NOTHING
         if session.path in self._current:
-            said = words("this session")
+            text = words("this session")
         server = fit(brief(session.server), max(22, min(self._longest, cells - 48)))
         return line(
             safe(
@@ -191,7 +191,7 @@ class RecordingsScreen(FilteredDialog[RecordedSession]):
                 brief(time, 20),
                 server,
                 fit(durations.size(session.size), 9, right=True),
-                said,
+                text,
             )
         )
 

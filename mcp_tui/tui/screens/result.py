@@ -69,8 +69,8 @@ class ResultScreen(Dialog[str | None]):
         """The number of the part that was saved with symbols; it is saved unchanged if a person asks again."""
         heading = place("heading", (title, "bold"), words("  "), durations.size(len(raw)))
         self._pager = Pager()
-        said = "Does not match the output schema: {}"
-        promise = place("broken", join((safe(said, brief(str(each), 300)) for each in broken[:4]), "\n"))
+        text = "Does not match the output schema: {}"
+        promise = place("broken", join((safe(text, brief(str(each), 300)) for each in broken[:4]), "\n"))
         self._path = LineInput(compact=True, select_on_focus=False, id="path")
         self._said_ = place("said")
         super().__init__(heading, self._pager, promise, self._said_, self._path)
@@ -168,8 +168,8 @@ class ResultScreen(Dialog[str | None]):
             self._note(hint("Too large for a terminal's clipboard. {result.save} saves it."), "$warning")
             return
         self.app.copy_to_clipboard(plain(parsed(self._redact(self._raw))))  # pyright: ignore[reportUnknownMemberType]
-        said = "Copied the result (if your terminal supports OSC 52). {result.save} saves a part to a file."
-        self._note(hint(said), "$text-muted")
+        note = "Copied the result (if your terminal supports OSC 52). {result.save} saves a part to a file."
+        self._note(hint(note), "$text-muted")
 
     async def action_pager(self) -> None:
         """Shows the result in the pager, without secrets."""

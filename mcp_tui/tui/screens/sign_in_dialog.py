@@ -56,10 +56,10 @@ class SignInScreen(Dialog[None]):
         ):  # or the next question is open, which L answers
             self.close_by_itself()
             return
-        said: list[Piece] = []
+        parts: list[Piece] = []
         for text in list(sign_in.steps)[-SHOWN_STEPS:]:
-            said += [(words("· "), "$text-muted"), brief(text, 300), words("\n")]
-        self.say(self._steps, *said[:-1])
+            parts += [(words("· "), "$text-muted"), brief(text, 300), words("\n")]
+        self.say(self._steps, *parts[:-1])
         request = sign_in.request
         if request is None:
             self.say(self._url, words("") if sign_in.active else (words("Not signed in."), "$warning"))
@@ -84,8 +84,8 @@ class SignInScreen(Dialog[None]):
 
     async def _open(self, url: str) -> None:
         if not await asyncio.to_thread(open_url, url):
-            said = words("No browser can be opened here. Open the URL yourself.")
-            self.say(self._wrong, (said, "$warning"))
+            text = words("No browser can be opened here. Open the URL yourself.")
+            self.say(self._wrong, (text, "$warning"))
 
     def action_copy_url(self) -> None:
         """Copies the URL of the page."""

@@ -154,8 +154,8 @@ class Session:
             self._set_link(Link.CONNECTING, safe("Connecting: {}", detail))
 
     def _set_link(self, link: Link, trouble: SafeText = NOTHING) -> None:
-        said = clean(sentence(trouble)) if trouble else trouble
-        self.link, self.trouble, self.since, self.broke, self.degraded = link, said, None, False, False
+        text = clean(sentence(trouble)) if trouble else trouble
+        self.link, self.trouble, self.since, self.broke, self.degraded = link, text, None, False, False
 
     def named(self, text: SafeText) -> SafeText:
         """Returns ``text``, after the server's name if there are several servers."""
@@ -207,8 +207,8 @@ class Session:
         for row in self.overdue:
             if not self._overdue[row.id]:
                 self._overdue[row.id] = True
-                said = "{} {} is overdue and will be cancelled automatically: {} goes there"
-                yield safe(said, row.id, request(row), key_of("server.list"))
+                text = "{} {} is overdue and will be cancelled automatically: {} goes there"
+                yield safe(text, row.id, request(row), key_of("server.list"))
         if self.broke and not self._lost_reported:
             yield safe("lost: {}", self.fault)
         self._lost_reported = self.broke
@@ -229,8 +229,8 @@ class Session:
     def name(self) -> SafeText:
         """The server's own name and version, or else the target's name."""
         info = self.client.info
-        said = NOTHING if info is None else join((brief(info.name, 80), brief(info.version, 40)), " ")
-        return said or title(self.client.target)
+        text = NOTHING if info is None else join((brief(info.name, 80), brief(info.version, 40)), " ")
+        return text or title(self.client.target)
 
     @property
     def doing(self) -> SafeText:
@@ -367,9 +367,9 @@ class Session:
                 self._set_link(Link.LOST, self._given_up())
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, a person reads it, and the other servers go on
-            said = safe("Internal error in mcp-tui: {}.", type(error).__name__)
-            self.client.note(f"not connected: {said}")
-            self._set_link(Link.LOST, said)
+            text = safe("Internal error in mcp-tui: {}.", type(error).__name__)
+            self.client.note(f"not connected: {text}")
+            self._set_link(Link.LOST, text)
         else:
             await self.read(LISTS)
             self.client.subscriptions.watch_lists()
@@ -505,8 +505,8 @@ class Servers:
     def news(self) -> Iterator[SafeText]:
         """Yields the news of the servers that are not on the screen, with their names."""
         for each in self.all:
-            for said in () if each.shown else each.news():
-                yield safe("{} {}", self.name(each), said)
+            for text in () if each.shown else each.news():
+                yield safe("{} {}", self.name(each), text)
 
     def around(self, server: Session) -> OtherServers:
         """Returns a server's place among the others; for the one on the screen, also what the others need."""
@@ -533,15 +533,15 @@ class Servers:
                 wants.append((4, safe("{} {} lost", LINK_GLYPHS[Link.LOST][0], name), "error"))
             if each.late:
                 wants.append((5, safe("{} {} {:,} late", LATE.glyph, name, each.late), LATE.style))
-        return tuple((said, tone) for _, said, tone in sorted(wants, key=lambda want: want[0]))
+        return tuple((text, tone) for _, text, tone in sorted(wants, key=lambda want: want[0]))
 
 
 def _name(server: Session) -> SafeText:
     target, info = server.client.target, server.client.info
     if target.name:
         return brief(target.name, SERVER_NAME_CHARACTERS)
-    said = NOTHING if info is None else brief(info.name, SERVER_NAME_CHARACTERS)
-    return said or brief(title(target), SERVER_NAME_CHARACTERS)
+    text = NOTHING if info is None else brief(info.name, SERVER_NAME_CHARACTERS)
+    return text or brief(title(target), SERVER_NAME_CHARACTERS)
 
 
 # -- counts ----------------------------------------------------------------------------------------------------

@@ -70,8 +70,8 @@ class SignIn:
     def state(self) -> SafeText:
         """Returns the state as a sentence, with the key that helps."""
         if self.waits:
-            said = "This server requires sign-in. Press {server.sign-in} to sign in, or pass a token with -H."
-            return hint(said)
+            text = "This server requires sign-in. Press {server.sign-in} to sign in, or pass a token with -H."
+            return hint(text)
         return words("signing in")
 
     def sections(self) -> list[Section]:

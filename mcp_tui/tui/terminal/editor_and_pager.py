@@ -148,13 +148,13 @@ def _command(variables: Sequence[str], usual: Sequence[str]) -> list[str]:
                 f"Neither {' nor '.join(usual)} is installed. Set {choices} to a program that is."
             )
         return [found]
-    said = os.environ[named]
+    text = os.environ[named]
     try:
-        command = shlex.split(said)
+        command = shlex.split(text)
     except ValueError as error:
         raise ProgramError(f"{named} is not a command line: {error}. Check its quotes.") from None
     if not command or not shutil.which(command[0]):
-        missing = brief(command[0] if command else said, 80)
+        missing = brief(command[0] if command else text, 80)
         raise ProgramError(f"Command not found: {missing}. Set {choices} to a program that is installed.")
     return command
 

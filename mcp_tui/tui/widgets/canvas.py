@@ -170,9 +170,9 @@ def selected_text(
         if (end is not None and at > end.y) or len(taken) == COPIED_LINES:
             break
         if at >= start.y:
-            said = text(line)
-            right = end.x if end is not None and at == end.y else len(said)
-            taken.append(said[start.x if at == start.y else 0 : right])
+            sentence = text(line)
+            right = end.x if end is not None and at == end.y else len(sentence)
+            taken.append(sentence[start.x if at == start.y else 0 : right])
     return ("\n".join(taken), "\n") if taken else None
 
 

@@ -123,10 +123,10 @@ class ChoiceField(InOrder, Widget, can_focus=True):
     def render(self) -> Content:
         chosen = self._choices.get(self._text)
         vacant = Content.assemble(*self._vacant).stylize_before("$text-muted")
-        said = vacant if chosen is None else labelled(chosen)
+        sentence = vacant if chosen is None else labelled(chosen)
         arrow = "▲" if self.listed else "▼"
         return Content.assemble(
-            said.truncate(max(1, self.size.width - 3), ellipsis=True, pad=True), " ", arrow
+            sentence.truncate(max(1, self.size.width - 3), ellipsis=True, pad=True), " ", arrow
         )
 
     @property
@@ -159,8 +159,8 @@ class ChoiceField(InOrder, Widget, can_focus=True):
             return False
         typed = (event.character or "").casefold()
         for wanted in (self._typed + typed, typed):
-            said = {label: f"{label} {each.title}".casefold() for label, each in self._choices.items()}
-            places = [(at, label) for label, text in said.items() if (at := text.find(wanted)) >= 0]
+            fields = {label: f"{label} {each.title}".casefold() for label, each in self._choices.items()}
+            places = [(at, label) for label, text in fields.items() if (at := text.find(wanted)) >= 0]
             if places:
                 self._typed, self.text = wanted, min(places, key=lambda place: place[0] > 0)[1]
                 self._point()
@@ -326,11 +326,11 @@ class Suggestions(OptionList):
         listed = {each.label: labelled(each) for each in choices[:LISTED_SUGGESTIONS]}
         self.display = bool(listed)
         self.clear_options()
-        self.add_options([Option(said, id=label) for label, said in listed.items()])
+        self.add_options([Option(sentence, id=label) for label, sentence in listed.items()])
         more = len(choices) - len(listed)
         if more > 0:
-            said = Content.styled(safe("… {:,} more (type to find)", more), "$text-muted")
-            self.add_option(Option(said, disabled=True))
+            sentence = Content.styled(safe("… {:,} more (type to find)", more), "$text-muted")
+            self.add_option(Option(sentence, disabled=True))
         self.highlighted = self.get_option_index(before) if before is not None and before in listed else None
 
     def step(self, by: int) -> bool:

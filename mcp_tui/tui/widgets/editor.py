@@ -49,8 +49,8 @@ class Editor(InOrder, TextArea):
     def put_pasted(self, text: str) -> None:
         """Replaces the selection by a pasted text; says so if the text is too long for the layout."""
         if len(self.text) + len(text) > LAID_OUT_CHARACTERS:
-            said = safe("Not pasted: {:,} characters. This field holds {:,}.", len(text), LAID_OUT_CHARACTERS)
-            self.app.notify(said, severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
+            note = safe("Not pasted: {:,} characters. This field holds {:,}.", len(text), LAID_OUT_CHARACTERS)
+            self.app.notify(note, severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
         elif not self.read_only:
             self.move_cursor(self.replace(text, *sorted(self.selection)).end_location)
 

@@ -220,8 +220,8 @@ class FieldRow(Vertical):
         entry = self._entry
         if self._fixed and entry is not None:
             unset = key_of("form.leave-out")
-            said = safe("{:,} characters, sent unchanged · {} unset", len(entry.text), unset)
-            self.control.say([(said, "italic")])
+            sentence = safe("{:,} characters, sent unchanged · {} unset", len(entry.text), unset)
+            self.control.say([(sentence, "italic")])
         else:
             shown = self._shown and not self.field.grouped
             self.control.say(vacant(self.field, None if shown else entry))

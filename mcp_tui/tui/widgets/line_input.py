@@ -89,8 +89,8 @@ class LineInput(InOrder, Input):
         event.prevent_default()
         text, most = one_line(event.text.strip("\r\n")), self.max_length or self.MOST
         if len(self.value) - len(self.selected_text) + len(text) > most:
-            said = safe("Not pasted: {:,} characters. This field holds {:,}.", len(text), most)
-            self.app.notify(said, severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
+            sentence = safe("Not pasted: {:,} characters. This field holds {:,}.", len(text), most)
+            self.app.notify(sentence, severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
         else:  # all lines: Textual takes only the first one
             self._initial_value = False  # with it, Textual does not scroll to the cursor
             self.replace(text, *sorted(self.selection))

@@ -316,10 +316,10 @@ class RequestTable(ListCanvas):
         searched.
         """
         outline, shows = self.outline, key_of("view.internal")
-        said = counted(outline.shown, outline.total, "request", internal=outline.internal_hidden, key=shows)
+        text = counted(outline.shown, outline.total, "request", internal=outline.internal_hidden, key=shows)
         missing = words("some messages are gone") if self.messages.missing else NOTHING
         redacted = words("secrets were removed") if self.messages.redacted else NOTHING
-        return join(filter(None, (said, missing, redacted)), " · ")
+        return join(filter(None, (text, missing, redacted)), " · ")
 
     def _about(self) -> SafeText:
         """Returns the text of the lower border."""

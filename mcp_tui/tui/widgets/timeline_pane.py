@@ -191,13 +191,13 @@ class Timeline(ListCanvas):
         if y == self.header - 2:
             return self.strip(view.rates(self._spans, self.window, self._gutter))
         if y == self.header - 1:
-            said = safe(" last {}" if self._present else " span {}", view.span_words(self.span))
+            text = safe(" last {}" if self._present else " span {}", view.span_words(self.span))
             pieces = view.axis(self.window, origin=self._spans.origin, now=self.now())
-            return self.strip(((fit(said, self._gutter), "muted"), *pieces))
+            return self.strip(((fit(text, self._gutter), "muted"), *pieces))
         if self.footer and y == self.inner.height - 1:
             first = self._row()
-            said = NOTHING if first is None else request(first)
-            return self.strip(view.latency_line(self._latencies, self.inner.width, first=said))
+            text = NOTHING if first is None else request(first)
+            return self.strip(view.latency_line(self._latencies, self.inner.width, first=text))
         line = self.line_at(y)
         if line is not None:
             row = self._found[line]

@@ -161,8 +161,8 @@ class Calling:
         if not rows:
             return
         if not self._screen.app.guard.may_repeat():
-            said = "Not repeated: faster than 4 a second. {request.repeat} repeats n times."
-            self._screen.show_message(hint(said))
+            text = "Not repeated: faster than 4 a second. {request.repeat} repeats n times."
+            self._screen.show_message(hint(text))
             return
         # A held key may repeat the request that it has just sent.
         if not {row.id for row in rows} <= self._repeated and not self._screen.steady():
@@ -189,11 +189,11 @@ class Calling:
         def answered(answers: dict[str, str] | None) -> None:
             if answers is None:
                 return
-            said = answers["times"].strip()
-            times = int(said) if said.isdecimal() and len(said) <= len(str(MAX_REPETITIONS)) else 0
+            text = answers["times"].strip()
+            times = int(text) if text.isdecimal() and len(text) <= len(str(MAX_REPETITIONS)) else 0
             if not 1 <= times <= MAX_REPETITIONS:
                 asked = safe(
-                    "{} is not a number from 1 to {}. Nothing was sent.", brief(said, 40), MAX_REPETITIONS
+                    "{} is not a number from 1 to {}. Nothing was sent.", brief(text, 40), MAX_REPETITIONS
                 )
                 self._screen.refuse(asked)
                 return
@@ -210,9 +210,9 @@ class Calling:
         rows = [row for id_ in self._counted if (row := requests.get(id_)) is not None]
         if rows and self._screen.on_top and not any(row.open for row in rows):
             self._counted = frozenset()
-            said = repetitions(rows)
-            self._session.client.note(said)
-            self._screen.show_message(said, "accent", seconds=20)
+            text = repetitions(rows)
+            self._session.client.note(text)
+            self._screen.show_message(text, "accent", seconds=20)
 
     def _send(self, rows: list[Request]) -> set[RequestId]:
         """Sends requests again, the last first; says why if one cannot be sent. Returns the new ids."""
@@ -290,8 +290,8 @@ class Calling:
             choices = [(str(number), each.name) for number, each in enumerate(found)]
             await self._screen.ask(MenuScreen(words("Saved calls"), choices), chosen)
         else:
-            said = "No saved calls yet. Select a call, then press the key again to save it."
-            self._screen.refuse(words(said))
+            text = "No saved calls yet. Select a call, then press the key again to save it."
+            self._screen.refuse(words(text))
 
     def _ask_name(self, row: Request) -> None:
         """Asks for a name, then saves the call."""
@@ -325,5 +325,5 @@ class Calling:
         except ConfigError as error:
             self._screen.show_message(brief(str(error), 300), "error")
         else:
-            said = "Saved. Run it with: mcp-tui call --saved {}"
-            self._screen.show_message(safe(said, brief(call.name, 64)), "success")
+            text = "Saved. Run it with: mcp-tui call --saved {}"
+            self._screen.show_message(safe(text, brief(call.name, 64)), "success")

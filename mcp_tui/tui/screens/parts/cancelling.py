@@ -97,8 +97,8 @@ class Cancelling:
         elif row.state is State.CANCEL_REQUESTED:
             screen.refuse(safe("Cancel of {} {} already requested", row.id, request(row)), again=again)
         elif not row.open:
-            said = "Request {} {} already {} – nothing to cancel"
-            screen.refuse(safe(said, row.id, request(row), badge(row).word), again=again)
+            text = "Request {} {} already {} – nothing to cancel"
+            screen.refuse(safe(text, row.id, request(row), badge(row).word), again=again)
         elif row is selected and self._table.line_on_screen is None:
             self._table.select(row.id)
             press = hint("Press {request.cancel-now} again to cancel it.")
@@ -112,8 +112,8 @@ class Cancelling:
         else:
             self.cancel_id(row.id, DEFAULT_REASON)
             if row is not selected:
-                said = "Cancelled {} {}, the row you were on"
-                screen.show_message(safe(said, row.id, request(row)))
+                text = "Cancelled {} {}, the row you were on"
+                screen.show_message(safe(text, row.id, request(row)))
 
     def _target(self) -> Request | None:
         """Returns the request that the person's keys are aimed at; ``None`` if the target is gone or not a request."""

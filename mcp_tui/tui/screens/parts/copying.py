@@ -71,8 +71,8 @@ class Copying:
         keys = hint(
             "{request.cancel} cancel, {request.again} repeat, {request.export} export, {app.back} clear"
         )
-        said = safe("{} marked: {}", plural(count), keys) if count else words("No marks left")
-        self._screen.show_message(said, "muted", seconds=4)
+        text = safe("{} marked: {}", plural(count), keys) if count else words("No marks left")
+        self._screen.show_message(text, "muted", seconds=4)
 
     def requests(self) -> list[Request]:
         """Returns the marked requests on the screen, or else the selected one; says so if there is none."""
@@ -118,10 +118,10 @@ class Copying:
         elif screen.focused is screen.panes["cancellations"]:
             if lines := self._cancellations():
                 screen.app.copy_to_clipboard("".join(f"{line}\n" for line in lines))
-                said = safe(
+                sentence = safe(
                     "Copied {} (if your terminal supports OSC 52).", plural(len(lines), "cancellation")
                 )
-                screen.show_message(said, "muted", seconds=3)
+                screen.show_message(sentence, "muted", seconds=3)
         elif (row := self._table.selected) is None:
             screen.refuse(words("No request selected"))
         else:
@@ -131,21 +131,21 @@ class Copying:
     def _copy_request(self, row: Request, kind: str) -> None:
         id_ = brief(str(row.id), 40)
         if kind in ("result", "raw", "both") and row.response_size > COPIED_BYTES:
-            said = "The answer to request {} is too large to copy ({}). {} saves it to a file."
-            self._screen.show_message(safe(said, id_, size(row.response_size), key_of("request.save")))
+            text = "The answer to request {} is too large to copy ({}). {} saves it to a file."
+            self._screen.show_message(safe(text, id_, size(row.response_size), key_of("request.save")))
         elif copied := self._payloads.copied(row, kind, most=COPIED_BYTES):
             self.copy_text(copied, safe("of request {}: {}", id_, COPIES[kind]), raw=kind == "raw")
         elif kind in ("result", "raw"):
-            said = "Request {} has no answer yet. {} copies something else of it."
-            self._screen.show_message(safe(said, id_, key_of("request.copy")))
+            text = "Request {} has no answer yet. {} copies something else of it."
+            self._screen.show_message(safe(text, id_, key_of("request.copy")))
         else:
             self._screen.show_message(safe("The message of request {} is not available", id_))
 
     def copy_text(self, text: str, what: SafeText, *, raw: bool = False) -> None:
         """Copies a text by OSC 52. Not every terminal supports that, so the message also names the other way."""
         self._screen.app.copy_to_clipboard(text, raw=raw)
-        said = "Copied {} (if your terminal supports OSC 52). {} saves to a file."
-        self._screen.show_message(safe(said, what, key_of("request.save")), "muted", seconds=4)
+        sentence = "Copied {} (if your terminal supports OSC 52). {} saves to a file."
+        self._screen.show_message(safe(sentence, what, key_of("request.save")), "muted", seconds=4)
 
     def save(self) -> None:
         """Writes the text that :meth:`copy` would copy to a file in the current folder."""
@@ -174,8 +174,8 @@ class Copying:
         elif len(rows) > 2:
             screen.refuse(words("Mark two requests to compare"))
         elif large := next((row for row in rows if row.response_size > COPIED_BYTES), None):
-            said = "The answer to request {} is too large to compare ({})"
-            screen.refuse(safe(said, brief(str(large.id), 40), size(large.response_size)))
+            text = "The answer to request {} is too large to compare ({})"
+            screen.refuse(safe(text, brief(str(large.id), 40), size(large.response_size)))
         elif rows:
             rows.sort(key=lambda row: row.called_at)
             before, after = (Side(row, self._payloads.export(row, most=COPIED_BYTES)) for row in rows)

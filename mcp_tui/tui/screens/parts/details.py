@@ -131,10 +131,10 @@ class Payloads:
             if len(raw) > HEAD_ONLY_BYTES:
                 sections.append(_unread(raw))
                 continue
-            message = as_object(said := parsed(raw))
+            message = as_object(text := parsed(raw))
             error = row.state is State.FAILED if kind is None else "error" in message
             members = ("error",) if error else ("result", "params")
-            body = next((message[name] for name in members if name in message), said)
+            body = next((message[name] for name in members if name in message), text)
             if kind is None and row.method == "tools/call" and not error:
                 broken = differences(self._scene.catalogue.promised(row.name), body)
             shown = answer_sections(body, error=error, broken=broken if kind is None else ())
@@ -155,8 +155,8 @@ def _unread(raw: bytes) -> Section:
         text = plain(from_json(text, allow_partial="trailing-strings"))
     shown = [line(each) for each in paragraphs(text[:4000])]
     size = durations.size(len(raw))
-    said = line((safe("{} – truncated; {} opens all of it", size, key_of("detail.open")), "muted"))
-    return Section(words("Answer"), (said, *shown))
+    sentence = line((safe("{} – truncated; {} opens all of it", size, key_of("detail.open")), "muted"))
+    return Section(words("Answer"), (sentence, *shown))
 
 
 CHECKED_FRAME_BYTES: Final = 64 * 1024

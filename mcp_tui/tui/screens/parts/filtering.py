@@ -100,9 +100,9 @@ class FilterLine(Horizontal):
         if self.display:
             problem = self._terms[self._typed_for].problem
             self.passing.set_class(bool(problem), "-problem")
-            said = problem or (pane.counted if pane.wanted else NOTHING)
-            if said != self.passing.content:  # each update lays out the whole screen
-                self.passing.update(said)
+            text = problem or (pane.counted if pane.wanted else NOTHING)
+            if text != self.passing.content:  # each update lays out the whole screen
+                self.passing.update(text)
 
     @property
     def _typed_list(self) -> LineList | RequestTable:
@@ -261,8 +261,8 @@ class FilterLine(Horizontal):
             return
         else:
             self._only = row
-            said = "Messages of {} {} only; {} shows all"
-            message = safe(said, brief(str(row.id), 40), request(row), key_of("wire.request"))
+            text = "Messages of {} {} only; {} shows all"
+            message = safe(text, brief(str(row.id), 40), request(row), key_of("wire.request"))
             screen.show_message(message, "muted", seconds=4)
         self._apply("wire")
         screen.choose_pane("wire")

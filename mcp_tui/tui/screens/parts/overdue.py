@@ -54,5 +54,5 @@ class OverdueRequests:
             for row in new:
                 if (row.id, row.overdue_until) not in self._warned:
                     self._warned.add((row.id, row.overdue_until))
-                    said = safe("{} {} is overdue and will be cancelled automatically", row.id, request(row))
-                    screen.app.notify(self._session.named(said), severity="warning", markup=False)
+                    text = safe("{} {} is overdue and will be cancelled automatically", row.id, request(row))
+                    screen.app.notify(self._session.named(text), severity="warning", markup=False)

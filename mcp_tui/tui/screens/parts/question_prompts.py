@@ -47,11 +47,11 @@ class QuestionPrompts:
                 screen.app.run_worker(partial(self.put, question), group="questions", exit_on_error=True)
                 return
             name = self._session.around.server_name or self._session.name
-            said = safe("{} {}. Press {} to answer.", name, question.wants, key_of("question.answer"))
+            text = safe("{} {}. Press {} to answer.", name, question.wants, key_of("question.answer"))
             if screen.on_top:
-                screen.show_message(said, seconds=10)
+                screen.show_message(text, seconds=10)
             else:
-                screen.app.notify(said, severity="warning", markup=False)
+                screen.app.notify(text, severity="warning", markup=False)
 
     def _expected(self, question: Question) -> bool:
         """Whether a question is about a request that the person made, and that is open or may be sent again afterwards."""

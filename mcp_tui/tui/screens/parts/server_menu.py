@@ -102,7 +102,7 @@ class ServerMenu:
             if answers is not None:
                 then(answers)
 
-        asked = [AskedInput(name, description=said, default=value) for name, (said, value) in fields.items()]
+        asked = [AskedInput(name, description=text, default=value) for name, (text, value) in fields.items()]
         self._screen.app.push_screen(InputsScreen(title, asked, does=does), answered)
 
     def _restart(self, said: SafeText) -> None:
@@ -136,10 +136,10 @@ class ServerMenu:
             session.apply(replace(session.settings, sampling=replace(given, mode=mode)))
             self._restart(safe("sampling {}", words("off") if mode == "off" else words("on")))
 
-        choices = [(each, _marked(said, given.mode == each)) for each, said in MODES.items()]
+        choices = [(each, _marked(text, given.mode == each)) for each, text in MODES.items()]
         if given.command:
-            said = safe("on: {}", brief(" ".join(given.command), 60))
-            choices.append(("command", _marked(said, given.mode == "command")))
+            text = safe("on: {}", brief(" ".join(given.command), 60))
+            choices.append(("command", _marked(text, given.mode == "command")))
         self._choose(
             words("Sampling: the server asks for a model's answer"), choices, self._reconnects(), chosen
         )
@@ -151,8 +151,8 @@ class ServerMenu:
         first = {"": "", **{name: f"{name}=" for name in target.env}}
 
         def chosen(name: str) -> None:
-            said = "NAME=VALUE sets a variable, NAME alone removes it"
-            self._ask("Environment", "Restart", self._set_variable, variable=(said, first[name]))
+            text = "NAME=VALUE sets a variable, NAME alone removes it"
+            self._ask("Environment", "Restart", self._set_variable, variable=(text, first[name]))
 
         self._choose(words("Environment of the server"), choices, self._reconnects(), chosen)
 
@@ -163,7 +163,7 @@ class ServerMenu:
             self._screen.refuse(words("Not NAME=VALUE. Nothing changed."))
             return
         name, value = found[1], found[3]
-        env = {each: said for each, said in target.env.items() if each != name}
+        env = {each: text for each, text in target.env.items() if each != name}
         session.client.target = session.target = replace(
             target, env=env if value is None else {**env, name: value}
         )

@@ -77,8 +77,8 @@ class Watching:
         """Repeats the selected request after each change, or stops that."""
         row, screen = self._table.selected, self._screen
         if self.watched is None:
-            said = "Not watching. Start mcp-tui with --watch to repeat a request when files of the server change."
-            screen.refuse(words(said))
+            text = "Not watching. Start mcp-tui with --watch to repeat a request when files of the server change."
+            screen.refuse(words(text))
         elif row is None or row.internal:
             screen.refuse(words("Select a request of yours to repeat after each change"))
         elif row.id == self._newest or row.id in self._earlier:
@@ -88,8 +88,8 @@ class Watching:
         else:
             self._newest = row.id
             self._earlier.clear()
-            said = "{} is repeated after each change; {} stops that"
-            screen.show_message(safe(said, _named(row), hint("{watch.pin}")), "accent")
+            text = "{} is repeated after each change; {} stops that"
+            screen.show_message(safe(text, _named(row), hint("{watch.pin}")), "accent")
 
     async def run(self) -> None:
         """Waits for changes until it is cancelled."""
@@ -147,8 +147,8 @@ class Watching:
             return False
         self._stopped |= names
         self._stopped_at, self._times = now, 0
-        said = "{} changed after {} starts in a row, probably by the server: not restarted. {} restarts it."
-        self._show_message(safe(said, _files(changed), IN_A_ROW, hint("{server.menu}")), "warning")
+        text = "{} changed after {} starts in a row, probably by the server: not restarted. {} restarts it."
+        self._show_message(safe(text, _files(changed), IN_A_ROW, hint("{server.menu}")), "warning")
         return True
 
     async def restart(self, changed: list[str]) -> list[str]:
@@ -168,8 +168,8 @@ class Watching:
         again = [path for path in started if path in self._edited - self._written]
         self._written.update(set(started) - set(again))
         if session.link is not Link.CONNECTED:
-            said = safe("{} changed, and the server does not start. The next change tries again.", files)
-            self._show_message(said, "error")
+            text = safe("{} changed, and the server does not start. The next change tries again.", files)
+            self._show_message(text, "error")
             return again
         now = _lists(session)
         self._said = safe("{} changed: {}", files, list_changes(self._known or now, now))
@@ -201,11 +201,11 @@ class Watching:
         self._earlier.add(before.id)
         self._repeated, self._newest = None, row.id
         if max(before.response_size, row.response_size) > COPIED_BYTES:
-            said = words("the answer is too large to compare")
+            text = words("the answer is too large to compare")
         else:
             sides = (Side(each, self._payloads.export(each, most=COPIED_BYTES)) for each in (before, row))
-            said = answer_changes(*sides)
-        self._show_message(join((said, self._said), " · "), "accent")  # a narrow line must show this first
+            text = answer_changes(*sides)
+        self._show_message(join((text, self._said), " · "), "accent")  # a narrow line must show this first
 
     def _show_message(self, text: SafeText, tone: str) -> None:
         self._session.client.note(text)
