@@ -133,8 +133,8 @@ class GuardLog:
 
         That is empty for a tap that is running.
         """
-        if self._folder is None:
-            return
+        if self._folder is None or (self.notes is not None and not self.notes.memory[0]):
+            return  # No other one runs, and none has started since.
         with suppress(OSError):
             changed = self._folder.stat().st_mtime_ns
             # A file of a tap that has ended changes no more.
