@@ -165,13 +165,11 @@ _VALUED: Final = ("default", "value_hint", "placeholder", "choices", "variables"
 """The fields that only named arguments with a value have."""
 
 
-def _takes_value(argument: dict[str, Json]) -> bool:
+def _takes_value(entry: dict[str, Json]) -> bool:
     """Whether a named argument takes a value; otherwise it is a flag."""
-    if argument.get("value"):
+    if entry.get("value"):
         return True
     valued = any(
-        argument.get(field) not in (None, False, [], {})
-        for field in _VALUED
-        if argument.get(field) != "boolean"
+        entry.get(field) not in (None, False, [], {}) for field in _VALUED if entry.get(field) != "boolean"
     )
-    return valued or is_secret_name(str(argument.get("name")))
+    return valued or is_secret_name(str(entry.get("name")))

@@ -76,9 +76,8 @@ def dialect(pattern: str, made: Callable[[re.Match[str]], ConfigVariable | None]
 
 def _environment(match: re.Match[str]) -> ConfigVariable:
     groups = match.groupdict()
-    return ConfigVariable(
-        VariableKind.ENV, groups.get("bare") or groups["name"], match[0], groups.get("default")
-    )
+    name = groups.get("bare") or groups["name"]
+    return ConfigVariable(VariableKind.ENV, name, match[0], groups.get("default"))
 
 
 _BRACED: Final = rf"\$\{{(?P<name>{_VARIABLE_NAME})(?::-(?P<default>[^}}]*))?\}}"

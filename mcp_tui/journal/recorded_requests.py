@@ -200,9 +200,8 @@ class RecordedRequests:
         self._folded[place] = row, self._continue(row, last)
         if len(self._folded) > CACHED:
             self._folded.popitem(last=False)
-        is_open = (
-            self.over and row.state is State.CANCEL_REQUESTED
-        )  # checked here, because at() reads the file
+        # Checked first, because at() reads the file.
+        is_open = self.over and row.state is State.CANCEL_REQUESTED
         return left_at_end(row, self.recording.at(self.position)) if is_open else row
 
     def _server_request(self, number: int) -> ServerRequest:

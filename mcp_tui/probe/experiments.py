@@ -259,15 +259,13 @@ async def id_zero(trial: Trial) -> None:
     await trial.survives("P-23")
     trial.evidence += [each.evidence for each in zero.observation.answers] or zero.observation.quotes
     # A fault that occurs with any id, at least now and then, is not a fault of the id 0.
-    worse = {
-        rule: evidence for rule, evidence in zero.broken.items() if trial.server.verdict(rule) not in BAD
-    }
+    worse = {rule: found for rule, found in zero.broken.items() if trial.server.verdict(rule) not in BAD}
     if worse:
         # Only one more call, because three took more time than a whole run over HTTP has.
         other = await _effect(trial, None)
         if trouble := other.observation.early or trial.connection.lost:
             trial.give_up("P-23", f"no call with another id to compare with: {trouble}")
-        worse = {rule: evidence for rule, evidence in worse.items() if rule not in other.broken}
+        worse = {rule: found for rule, found in worse.items() if rule not in other.broken}
     if worse:
         trial.warned("P-23", f"only with the id 0: {next(iter(worse.values()))}")
         return

@@ -357,10 +357,8 @@ class HttpClient:
         for name, value in {**protocol, "Accept-Encoding": "identity"}.items():
             merged[name.lower().encode()] = [(name.encode(), value.encode("latin-1", "replace"))]
         if cookies:
-            own_cookies = [value for _, value in merged.get(b"cookie", [])]
-            merged[b"cookie"] = [
-                (b"Cookie", b"; ".join([*own_cookies, cookies.encode("latin-1", "replace")]))
-            ]
+            values = [value for _, value in merged.get(b"cookie", [])]
+            merged[b"cookie"] = [(b"Cookie", b"; ".join([*values, cookies.encode("latin-1", "replace")]))]
         return [each for values in merged.values() for each in values]
 
     def failure_text(self, error: BaseException) -> str:

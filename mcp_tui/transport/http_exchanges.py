@@ -197,16 +197,13 @@ class Sending:
 
     def _doubt(self, response: RefusedResponse) -> None:
         """Reports that the session may be gone, if the text of the refusal suggests it."""
+        session = self._session
         if self._sent_with is not None and names_lost_session(response):
             text = f"the session seems to be gone (HTTP {response.status}). {NEW_SESSION}"
-            self._session.sink.degraded(detail=text)
+            session.sink.degraded(detail=text)
         # In the handshake, the refusal itself is reported.
-        elif (
-            self._message.id is not None
-            and self._session.revision
-            and self._session.asks_for_session(response)
-        ):
-            self._session.sink.degraded(detail=NO_SESSION_ID)
+        elif self._message.id is not None and session.revision and session.asks_for_session(response):
+            session.sink.degraded(detail=NO_SESSION_ID)
 
 
 class SharedExchange(Sending):

@@ -57,7 +57,7 @@ class Side:
 
     @property
     def answer(self) -> Json:
-        """The answer, or else the last late_messages answer; ``None`` without one.
+        """The answer, or else the last late answer; ``None`` without one.
 
         An answer of one part is the content of that part, parsed if it is JSON. Any other answer is an object.
         """
@@ -106,14 +106,11 @@ def comparison(before: Side, after: Side, now: float) -> list[Section]:
 
 def _facts(side: Side, sign: str, now: float) -> Iterator[Line]:
     row, shown = side.row, badge(side.row, now)
-    state = join(
-        (safe("{} {}", brief(str(row.id), 40), request(row)), safe("{} {}", shown.glyph, shown.word)), "  "
-    )
+    name, state = safe("{} {}", brief(str(row.id), 40), request(row)), safe("{} {}", shown.glyph, shown.word)
     size = durations.size(row.response_size) if row.response_size else NOTHING
     tone = "error" if sign == "−" else "success"
-    yield line(
-        (safe("{} ", sign), tone), (join((state, durations.elapsed(row.elapsed(now)), size), "  "), "")
-    )
+    facts = join((name, state, durations.elapsed(row.elapsed(now)), size), "  ")
+    yield line((safe("{} ", sign), tone), (facts, ""))
 
 
 def _timing(before: Side, after: Side, now: float) -> Iterator[Line]:

@@ -406,16 +406,11 @@ def parse(
             each: safe("{}: filters the Log. Press / in that pane.", each) for each in MESSAGE_FIELDS
         }
         return read(
-            text,
-            fields,
-            texts=partial(_request_texts, now),
-            searched=_searched,
-            elsewhere=elsewhere,
-            meant=_MEANT,
+            text, fields, texts=partial(_texts, now), searched=_searched, elsewhere=elsewhere, meant=_MEANT
         )
 
     def everywhere(row: Shown) -> Iterable[str]:
-        return chain(_request_texts(now, row), *(payload(kind, row) for kind in ("text", "args", "result")))
+        return chain(_texts(now, row), *(payload(kind, row) for kind in ("text", "args", "result")))
 
     fields |= dict.fromkeys(MESSAGE_FIELDS, _nowhere) | {"violation": part_of_any(broken)}
     return read(text, fields, texts=everywhere, typing=False, meant=_MEANT)
@@ -501,7 +496,7 @@ def _searched(row: Shown) -> Iterable[str]:
     return row.method, row.name, row.label, row.error, row.summary
 
 
-def _request_texts(now: Callable[[], float], row: Shown) -> Iterable[str]:
+def _texts(now: Callable[[], float], row: Shown) -> Iterable[str]:
     if isinstance(row, ServerRequest):
         return row.method, str(row.request_id), row.outcome, server_request_badge(row).word
     code = "" if row.code is None else str(row.code)

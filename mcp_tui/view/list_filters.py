@@ -241,14 +241,8 @@ def _tool(each: _Cancelled) -> str:
 
 def _cancellation_texts(each: _Cancelled, outcomes: Iterable[Outcome]) -> Iterable[str]:
     caused = "" if each.cause is None else CAUSES[each.cause]
-    return (
-        each.name,
-        each.method,
-        str(each.id),
-        each.reason,
-        caused,
-        *(OUTCOME_WORDS[one] for one in outcomes),
-    )
+    words = (OUTCOME_WORDS[outcome] for outcome in outcomes)
+    return each.name, each.method, str(each.id), each.reason, caused, *words
 
 
 def cancellations(text: str, now: Callable[[], float] = lambda: evidence.FOREVER) -> Terms[Cancelled]:

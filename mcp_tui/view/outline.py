@@ -262,10 +262,8 @@ class Outline:
 
         On a recording that went back to an earlier moment, later requests are removed.
         """
-        asked, (received, ended) = (
-            self._server_requests,
-            self._server_requests.changes(self._server_requests_at),
-        )
+        asked = self._server_requests
+        received, ended = asked.changes(self._server_requests_at)
         self._server_requests_at = asked.moment
         if everything:
             numbers = asked.alone(pings=self.show_internal)

@@ -143,10 +143,8 @@ def _info(row: Request, now: float, *, wide: bool) -> SafeText:
         case State.FAILED:
             return failure(row)
         case State.LOST:
-            late_answer = evidence.late_answer(row)
-            return brief(
-                row.error if late_answer is None else evidence.late_words(late_answer, task=bool(row.task_id))
-            )
+            late = evidence.late_answer(row)
+            return brief(row.error if late is None else evidence.late_words(late, task=bool(row.task_id)))
 
 
 def _task(row: Request, *, wide: bool) -> SafeText:
@@ -173,7 +171,7 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
     silent = silence(row, now)
     if wide or not silent:
         return progress(row, silent, wide=wide) or silent
-    # A narrow row has no room for the bar, the message, and the silence, so the bar and the message are seconds_left out.
+    # A narrow row has no room for the bar, the message, and the silence, so the bar and the message are left out.
     percent = _percent(row.progress, row.total)
     if percent is not None:
         return safe("{}% {}", percent, silent)
