@@ -131,7 +131,9 @@ def left_notes(logs: Path) -> Iterator[LeftNotes]:
                 finally:
                     os.close(file)
                 log = Path(os.fsdecode(memory[8 : 8 + TEXT_BYTES].rstrip(b"\0")))
-                if log.parent.parent == logs and _is_over(log):
+                if not log.parent.exists():  # nobody can ask for them any more
+                    path.unlink()
+                elif log.parent.parent == logs and _is_over(log):
                     client = memory[8 + TEXT_BYTES : START].rstrip(b"\0").decode()
                     (at,), calls = TIME.unpack_from(memory, START), _lines(memory[START:ANSWERS])
                     yield LeftNotes(log, client, at, calls, _lines(memory[ANSWERS:]))
