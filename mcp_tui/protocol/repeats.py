@@ -32,6 +32,9 @@ PARALLEL_SECONDS: Final = 0.5
 CALLS: Final = 10_000
 """The maximum number of remembered calls."""
 
+EQUAL_CALLS: Final = 200
+"""The maximum number of remembered calls that are equal: each new one is compared with all of them."""
+
 RUNNING: Final = "running"
 """The outcome of a first call that has no answer and was not cancelled."""
 
@@ -175,9 +178,11 @@ class Repeats:
         self._forget(at)
         key = client, found
         first = self._first(key, at)
-        self._number += 1
-        self._calls[self._number] = _Call(requests, row.id, session, key)
-        self._by_key.setdefault(key, []).append(self._number)
+        equal = self._by_key.setdefault(key, [])
+        if len(equal) < EQUAL_CALLS:
+            self._number += 1
+            self._calls[self._number] = _Call(requests, row.id, session, key)
+            equal.append(self._number)
         if first is None or (of := first.row) is None:
             return None
         late = evidence.late_answer(of)

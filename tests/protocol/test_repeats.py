@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mcp_tui.protocol.descriptions import repeat_words
 from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.messages import Json, read_json
-from mcp_tui.protocol.repeats import Repeats, identity
+from mcp_tui.protocol.repeats import EQUAL_CALLS, Repeats, identity
 from tests.cases import cases
 from tests.protocol.test_observing import Watched
 
@@ -118,6 +118,17 @@ def test_equal_calls_at_once_are_parallel_and_a_later_one_is_a_repeat() -> None:
     called(tap, 2, 0.4)
     called(tap, 3, 0.6)
     assert [repeats(tap, each) for each in (1, 2, 3)] == ["", "", "repeats 1, which was still running"]
+
+
+def test_of_a_storm_of_equal_calls_few_are_remembered_and_each_repeats_the_first() -> None:
+    tap = Watched()
+    for id_ in range(1, EQUAL_CALLS + 50):
+        called(tap, id_, float(id_))
+    assert repeats(tap, EQUAL_CALLS + 49) == "repeats 1, which was still running"
+    for id_ in range(1, EQUAL_CALLS + 1):
+        tap.answers(id_, at=400.0)
+    called(tap, "after the answers", 401.0)
+    assert repeats(tap, "after the answers") == ""
 
 
 def test_the_answer_to_a_repeat_is_that_to_all() -> None:

@@ -32,7 +32,10 @@ def test_every_client_has_its_row_or_is_named_as_not_run(transport: str):
         run = made.get((client.name, transport))
         assert run or f"{client.name} over {transport}" in FOUND["not run"], "run make findings"
         if run:
-            assert [rule["id"] for rule in run["rules"]] == [*CLIENT_RULES]
+            judged = [rule["id"] for rule in run["rules"]]
+            assert judged == [*CLIENT_RULES][: len(judged)], (
+                "rules that are newer than the run stand at the end"
+            )
             assert f"| [{title(run)}](clients/" in page(FOUND, site=True)
 
 
