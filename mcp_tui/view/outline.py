@@ -104,9 +104,9 @@ class Outline:
         self.show_internal = False
         self.sort = NEWEST
         self._unfiltered = 0  # number of oldest rows that the filter has not checked
-        self._unfiltered_server_requests: list[
+        self._unfiltered_numbers: list[
             int
-        ] = []  # numbers of the server's requests that the filter has not checked
+        ] = []  # numbers of requests from the server, that the filter has not checked
         self._seen: int = -1
         self._server_requests = requests.server_requests
         self._server_requests_at = 0  # the moment at which the server's requests were read
@@ -114,7 +114,7 @@ class Outline:
         self._top_codes = array("Q")  # codes of the top-level lines, sorted
         self._hidden_codes = array("Q")  # codes hidden because they are internal, sorted
         self._internal_known = 0  # internal requests whose parents are known
-        self._child_places = array("I")  # places of the children, sorted
+        self._children = array("I")  # places of the children, sorted
         self._child_rows: dict[int, list[int]] = {}  # places of the children by the place of their parent
         self._order: list[int] = []  # codes from the top; empty for newest first
         self._lines: dict[int, int] = {}  # places in ``_order`` by code
@@ -135,16 +135,15 @@ class Outline:
     @property
     def unfiltered(self) -> int:
         """The number of requests that the filter has not checked."""
-        return self._unfiltered + len(self._unfiltered_server_requests)
+        return self._unfiltered + len(self._unfiltered_numbers)
 
     @property
     def total(self) -> int:
         """The number of lines without the filter. Children count only if there is a filter, which makes them top-level."""
         if not self.filter:
             return self.shown
-        asked = len(self._server_requests) - self._server_requests.table.kinds.count(
-            CHILD, 0, len(self._server_requests)
-        )
+        asked = len(self._server_requests)
+        asked -= self._server_requests.table.kinds.count(CHILD, 0, asked)
         return self._called + asked - self.internal_hidden
 
     @property
@@ -197,7 +196,7 @@ class Outline:
             parent = self.requests.parent(place)
             if parent is not None:
                 self._child_rows.setdefault(parent, []).append(place)
-                self._child_places.append(place)
+                self._children.append(place)
         self._internal_known = max(self._internal_known, until)
 
     def _show_all(self) -> None:
@@ -210,20 +209,15 @@ class Outline:
             self._hidden_codes = array("Q", map(_code, over))
             self._unfiltered = called
             return
-        self._hidden_codes = array(
-            "Q", (_code(place) for place in over if not has(self._child_places, place))
-        )
+        self._hidden_codes = array("Q", (_code(place) for place in over if not has(self._children, place)))
         self._unfiltered = begin = 0
-        for place in (
-            *sorted({*over, *self._child_places[: bisect_left(self._child_places, called)]}),
-            called,
-        ):
+        for place in (*sorted({*over, *self._children[: bisect_left(self._children, called)]}), called):
             self._top_codes.extend(range(_code(begin), _code(place), 1 << 32))
             begin = place + 1
 
     def _show_or_hide(self, place: int) -> None:
         """Shows or hides the row at a place."""
-        hidden = self._is_hidden(place) and (bool(self.filter) or not has(self._child_places, place))
+        hidden = self._is_hidden(place) and (bool(self.filter) or not has(self._children, place))
         put(self._hidden_codes, _code(place), present=hidden)
         if place >= self._unfiltered:
             put(self._top_codes, _code(place), present=self._passes(place))
@@ -235,9 +229,7 @@ class Outline:
         if self._is_hidden(place):
             return False
         return (
-            self.filter.matches(self.requests.row(place))
-            if self.filter
-            else not has(self._child_places, place)
+            self.filter.matches(self.requests.row(place)) if self.filter else not has(self._children, place)
         )
 
     def _filter_older(self) -> None:
@@ -267,34 +259,24 @@ class Outline:
         self._server_requests_at = asked.moment
         if everything:
             numbers = asked.alone(pings=self.show_internal)
-            self._unfiltered_server_requests = numbers if self.filter else []
+            self._unfiltered_numbers = numbers if self.filter else []
             if numbers and not self.filter:
-                self._top_codes = array(
-                    "Q", sorted([*self._top_codes, *map(self._server_request_code, numbers)])
-                )
+                self._top_codes = array("Q", sorted([*self._top_codes, *map(self._number_code, numbers)]))
             return
-        while self._unfiltered_server_requests and self._unfiltered_server_requests[-1] >= len(asked):
-            self._unfiltered_server_requests.pop()
+        while self._unfiltered_numbers and self._unfiltered_numbers[-1] >= len(asked):
+            self._unfiltered_numbers.pop()
         for number in (*received, *ended):
-            put(
-                self._top_codes,
-                self._server_request_code(number),
-                present=self._passes_server_request(number),
-            )
+            put(self._top_codes, self._number_code(number), present=self._passes_number(number))
 
     def _filter_server_requests(self, until: float) -> None:
         """Checks older requests from the server against the filter for a limited time."""
-        for _ in range(len(self._unfiltered_server_requests)):
+        for _ in range(len(self._unfiltered_numbers)):
             if time.monotonic() > until:
                 break
-            number = self._unfiltered_server_requests.pop()
-            put(
-                self._top_codes,
-                self._server_request_code(number),
-                present=self._passes_server_request(number),
-            )
+            number = self._unfiltered_numbers.pop()
+            put(self._top_codes, self._number_code(number), present=self._passes_number(number))
 
-    def _passes_server_request(self, number: int) -> bool:
+    def _passes_number(self, number: int) -> bool:
         """Whether a request from the server is a top-level line."""
         asked = self._server_requests
         if number >= len(asked) or asked.table.kinds[number] == CHILD:
@@ -302,7 +284,8 @@ class Outline:
         hidden = asked.table.kinds[number] == PING and not self.show_internal and asked.is_over(number)
         return not hidden and (not self.filter or self.filter.matches(asked[number]))
 
-    def _server_request_code(self, number: int) -> int:
+    def _number_code(self, number: int) -> int:
+        """Returns the code of a request from the server."""
         return self._server_requests.table.places[number] << 32 | number
 
     # -- lines -----------------------------------------------------------------------------------------------
@@ -340,11 +323,8 @@ class Outline:
         """Returns the code of a top-level line, shown or not."""
         kind, id = key
         if kind is ServerRequest:
-            return (
-                None
-                if self._server_requests.table.kinds[int(id)] == CHILD
-                else self._server_request_code(int(id))
-            )
+            is_child = self._server_requests.table.kinds[int(id)] == CHILD
+            return None if is_child else self._number_code(int(id))
         place = None if kind is ev.Round else self.requests.place(id)
         return None if place is None else _code(place)
 
@@ -392,7 +372,7 @@ class Outline:
             parent = self._parent_of_server_request(int(key[1]))
         elif key[0] is not ev.Round:
             place = self.requests.place(key[1])
-            if place is not None and has(self._child_places, place):
+            if place is not None and has(self._children, place):
                 parent = self.requests.parent(place)
         return None if parent is None else row_key(self.requests.row(parent))
 
