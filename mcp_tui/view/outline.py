@@ -104,9 +104,7 @@ class Outline:
         self.show_internal = False
         self.sort = NEWEST
         self._unfiltered = 0  # number of oldest rows that the filter has not checked
-        self._unfiltered_numbers: list[
-            int
-        ] = []  # numbers of requests from the server, that the filter has not checked
+        self._unfiltered_numbers: list[int] = []  # requests from the server that it has not checked
         self._seen: int = -1
         self._server_requests = requests.server_requests
         self._server_requests_at = 0  # the moment at which the server's requests were read
