@@ -1,4 +1,4 @@
-"""Whether a client sends a call again on its own when it does not know the outcome: the experiments, and the verdict.
+"""The experiments and the verdict about a client that sends a call again on its own when the outcome is unknown.
 
 The judge loses the answer of each call, up to :data:`MOST_LOST` of them, so that a client shows how often it sends one. An
 equal call is the client's own only where nothing shows that its caller (a person, a model, a script) may have made it.
@@ -33,29 +33,29 @@ GATEWAY: Final = (502, 503, 504)
 LIMIT: Final = "limit"
 LATE: Final = "late answer"
 GONE: Final = "session gone"
-"""The fault after which the specification asks for another session: the call was refused before it ran."""
+"""The fault after which the specification asks for a new session. The call was refused before it ran."""
 
 
 # -- the experiments -------------------------------------------------------------------------------------------
 
 
 async def unanswered(trial: ClientTrial) -> None:
-    """No call is answered."""
+    """Answers no call."""
     await _abandoned(trial, lambda _: None)
 
 
 async def answered_late(trial: ClientTrial) -> None:
-    """Each call is answered after the client gave it up."""
+    """Answers each call after the client gave it up."""
     await _abandoned(trial, WithheldCall.answer)
 
 
 async def lost(trial: ClientTrial) -> None:
-    """Over HTTP the connection of each call is reset; over stdio the server exits."""
+    """Resets the connection of each call over HTTP; ends the server over stdio."""
     await _each(trial, WithheldCall.lose)
 
 
 async def cut(trial: ClientTrial) -> None:
-    """The event stream of each call ends without an answer."""
+    """Ends the event stream of each call without an answer."""
     await _each(trial, WithheldCall.cut, streams=True)
 
 
@@ -63,20 +63,20 @@ def by_gateway(status: int) -> Callable[[ClientTrial], Awaitable[None]]:
     """Returns the experiment in which a gateway answers each call that was executed."""
 
     async def run(trial: ClientTrial) -> None:
-        """A gateway answers each call, after the server has executed it."""
+        """Answers each call as a gateway does, after the server has executed it."""
         await _each(trial, lambda withheld: withheld.lose(status))
 
     return run
 
 
 async def session_gone(trial: ClientTrial) -> None:
-    """The session of the first call is gone: HTTP 404, and nothing was executed."""
+    """Refuses the first call with HTTP 404, because its session is gone; executes nothing."""
     trial.ends_session = True
     await _each(trial, WithheldCall.answer)
 
 
 async def _each(trial: ClientTrial, lose: Callable[[WithheldCall], None], *, streams: bool = False) -> None:
-    """Does the same to the answer of each call, a moment after it came: what comes before that is parallel to it."""
+    """Loses the answer of each call a moment after the call; equal calls within that moment are parallel to it."""
     trial.streams = streams
     # A third of the limit at most, so that the fault comes before the client gives up.
     seconds = min(PARALLEL_SECONDS, (trial.observed.timeout or 30.0) / 3)
@@ -114,7 +114,7 @@ async def _abandoned(trial: ClientTrial, then: Callable[[WithheldCall], None]) -
                 then(withheld)
         else:
             withheld.answer()
-        # Only now: the client has read a late answer when its next call is answered.
+        # Released only now, so that the client has read a late answer before its next call is answered.
         trial.gate.set()
         trial.news()
 
@@ -168,11 +168,11 @@ def run_name(fault: str) -> str:
 
 @frozen
 class Repeats:
-    """What one run shows: the calls that the client sent on its own, the first one among them.
+    """The calls that a client sent on its own in one run, the first call included.
 
-    ``why`` is the reason if the run does not show whether it sends one again. ``informs``: it decides nothing, because the
-    specification asks for the repeat, or because this client has no such fault. ``has_sessions`` is false over HTTP in
-    2026-07-28.
+    ``why`` is the reason if the run cannot show whether the client sends the call again. ``informs``: the run is reported
+    and decides nothing, because the specification asks for the repeat, or the fault cannot happen to this client.
+    ``has_sessions`` is false over HTTP in 2026-07-28.
     """
 
     fault: str
@@ -189,7 +189,7 @@ class Repeats:
         return f"{self.fault}: {len(self.calls)} executions, {waits} s apart" if waits else self.fault
 
     def evidence(self) -> list[EvidenceItem]:
-        """Returns each call, and how it was sent."""
+        """Returns the evidence: each call with its time, session, and id."""
         first = self.calls[0]
         items = [EvidenceItem(f"{self.fault}: {first.tool} was called", 0.0)]
         if first.lost_at is not None:
@@ -206,8 +206,8 @@ class Repeats:
 def judged(runs: Mapping[str, ObservedRun], transport: str) -> Finding | None:
     """Returns the finding, ``None`` if no run was made.
 
-    It passes only where each fault was reached, and none was answered by the same call. What follows a lost session is
-    reported, and no fault: the call did not run, and the specification asks for a new session.
+    The rule passes only if the client met each fault and sent the call again after none. A call after a lost session is
+    reported, and is not a fault: the first did not run, and the specification asks for a new session.
     """
     wanted = {each: run_name(each) for each, only, _ in FAULTS if only in ("", transport)}
     if not any(name in runs for name in wanted.values()):
@@ -251,7 +251,7 @@ def repeats_of(fault: str, observed: ObservedRun) -> Repeats:
             break
         sent.append(each)
     if fault == LATE and len(sent) == 1 and not why and first.answered_at is None:
-        # A stream that the client closed carries nothing late: this client has no such fault.
+        # A stream that the client closed carries no late answer, so this client cannot meet the fault.
         closed = first.signal is Signal.STREAM_CLOSED or first.closed_at is not None
         return Repeats(fault, why="nothing could reach it any more", informs=closed)
     why = why or (_unwatched(fault, observed, first) if len(sent) == 1 else "")
@@ -260,12 +260,12 @@ def repeats_of(fault: str, observed: ObservedRun) -> Repeats:
 
 
 def _unwatched(fault: str, observed: ObservedRun, call: ObservedCall) -> str:
-    """Returns why a run without a second call does not show that the client sends none; empty if it does."""
+    """Returns why a run without a second call proves nothing; empty if it proves that the client sends none."""
     if observed.stopped:
         return "it did not end, and nothing more came"
     if crashed(observed):
         return ended(observed).removeprefix(", and ")
-    # Its end alone says that it gave up, so it has to be that of its limit.
+    # Only its end shows that it gave up, so the end has to come at its limit.
     early = observed.ended_at is not None and observed.ended_at - call.at < REACHED_SHARE * observed.timeout
     if fault in (LIMIT, LATE) and early and call.cancelled_at is None and observed.sign(call) is None:
         return f"it ended before its limit{ended(observed)}"
@@ -273,14 +273,14 @@ def _unwatched(fault: str, observed: ObservedRun, call: ObservedCall) -> str:
 
 
 def _is_over(call: ObservedCall, at: float) -> bool:
-    """Whether a call was open no more at a time, or for so long that an equal one repeats it."""
+    """Whether a call was over at a time, or was open for so long that an equal call repeats it."""
     ends = [each for each in (call.cancelled_at, call.lost_at, call.answered_at) if each is not None]
-    # A client may give up silently, so an open call counts too; calls closer together are parallel on purpose.
+    # A client may give up silently, so an open call counts too. Calls closer together are parallel on purpose.
     return at - call.at > PARALLEL_SECONDS or min(ends, default=at + 1) <= at
 
 
 def _caller(observed: ObservedRun, first: ObservedCall, again: ObservedCall) -> str:
-    """Returns why a call may be one of the client's caller, which got the first one's end; empty if nothing shows that."""
+    """Returns why the client's caller may have made a call after it learned the end of the first; empty if it did not."""
     line = observed.gave_up
     if line is not None and first.at <= line.at <= again.at + SIDE_BY_SIDE_SECONDS:
         return f"{line.words} before it called again, so its caller may have done that"

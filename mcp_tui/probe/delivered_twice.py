@@ -1,8 +1,8 @@
 """The experiment with a request that is delivered twice, as by a client or a proxy that sends a POST again.
 
-The second one comes on a connection of its own, in the same session and with the same id, first while the tool works, then
-after its answer. That the tool runs again is known from what only another run can bring: signs of work after the answer,
-progress that begins again, another result, or an answer that takes as long as a run. Silence shows it nowhere.
+The second delivery uses a separate connection, the same session, and the same id: once while the tool works, and once after
+its answer. Only another run can explain work after the answer, progress that begins again, a different result, or an answer
+that takes as long as a run. Silence shows nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from mcp_tui.probe.trial import NO_END, Trial
 REPEAT_RULE: Final = "P-34"
 
 WORK_SECONDS: Final = 3 * HEARTBEAT_SECONDS
-"""Seconds after an answer in which a sign of the work before it may still come."""
+"""Seconds after an answer in which signs of the work before it may still arrive."""
 
 _STEP: Final = re.compile(r'"progress":\s*(-?[\d.]+)')
 
 
 async def delivered_twice(trial: Trial) -> None:
-    """P-34: the same request again, in the same session."""
+    """Judges P-34: sends the same request again, in the same session."""
     if trial.control.answer is None or trial.control.answer.fails:
         trial.give_up(
             REPEAT_RULE, NO_END if trial.control.answer is None else "the tool fails without any repeat"
@@ -33,7 +33,7 @@ async def delivered_twice(trial: Trial) -> None:
     first = await trial.begin()
     await trial.connection.quiet(first.sent_at + trial.mid)
     trial.in_flight(REPEAT_RULE, first)
-    trial.server.traces.remove(first)  # that it may be answered twice is no fault: it was sent twice
+    trial.server.traces.remove(first)  # two answers are no fault here, because the request was sent twice
     words = [await _again(trial, first, "while the tool worked")]
     if not words[0].startswith("ran") and trial.control.length <= REPEATED_SECONDS:
         words.append(await _again(trial, first, "after its answer"))
@@ -47,7 +47,7 @@ async def delivered_twice(trial: Trial) -> None:
 
 
 async def _again(trial: Trial, first: Trace, when: str) -> str:
-    """Delivers a request again, and returns in words what came of it: that it ran, that nothing shows it, or why not."""
+    """Delivers a request again; returns in words whether it ran again, or why that cannot be known."""
     connection, control, session = trial.connection, trial.control, trial.connection.transport
     other = trial.server.connect(f"delivered again {when}")
     try:
@@ -73,7 +73,7 @@ async def _again(trial: Trial, first: Trace, when: str) -> str:
 
 
 def _words(trial: Trial, first: Trace, second: Trace, when: str) -> str:
-    """Returns what came of a request that was delivered again."""
+    """Returns in words what happened to a request that was delivered again."""
     answers = sorted((*first.responses, *second.responses), key=lambda each: each.at)
     results = [each for each in answers if not each.fails]
     refusal = next((each for each in second.responses if each.fails), None)
@@ -94,7 +94,7 @@ def _words(trial: Trial, first: Trace, second: Trace, when: str) -> str:
 
 
 def _ran(trial: Trial, first: Trace, second: Trace, results: list[Arrival]) -> str:
-    """Returns what only another run can have brought, in words; empty if nothing."""
+    """Returns in words what only another run can explain; empty if there is nothing."""
     done = min(each.at for each in results if each.at >= first.sent_at)
     since = max(done, second.sent_at) + WORK_SECONDS
     beats = [each for each in trial.server.beats if each > since]
@@ -102,7 +102,7 @@ def _ran(trial: Trial, first: Trace, second: Trace, results: list[Arrival]) -> s
         return f"the heartbeat continued until {beats[-1] - second.sent_at:.2f} s after it was delivered"
     progress = [each for each in (*first.progress(), *second.progress()) if each.at > since]
     spread = max((each.at for each in progress), default=0.0) - since
-    if len(progress) >= SOME and spread >= WORK_SECONDS:  # what was kept comes at once
+    if len(progress) >= SOME and spread >= WORK_SECONDS:  # a stored answer arrives immediately
         return f"{len(progress)} progress messages came after the answer"
     for trace in (first, second):
         steps = [

@@ -1,18 +1,18 @@
 """The guard of ``tap --once``: which call is sent to the server, which waits, and which gets an answer that was given up.
 
-It does no input or output: messages, ends, and the time go in, and what is to be done comes out. So a model plays every
-order against it. Whoever forwards bytes asks it before a call leaves, and reports what became of each.
+It does no input or output. It takes messages, ends, and the time, and returns what has to be done, so a model can test
+every order of them. The code that forwards bytes asks it before it sends a call, and reports the outcome of each call.
 
-A call that is in the way of an equal one is its *first*. What happens to the repeat:
+The *first* call is the one that an equal call, the *repeat*, may do again. What happens to the repeat:
 
 1. The first was answered, and its client did not get the answer: the repeat gets it.
 2. The first can still be answered: the repeat waits, and gets the answer as well. Several wait together.
-3. Nobody can know: it was cancelled and is silent, its connection or its server ended, or a tap was killed. The repeat gets
-   an error that says so.
+3. The outcome is unknown: the first was cancelled and is silent, its connection or server ended, or a tap was killed. The
+   repeat gets an error that says so.
 4. The server did not take the first: the repeat is sent.
 
-An answer that reached its client settles the call; so does one that a repeat got. An error with which a server answers a
-cancel does not: many let the tool run. Giving the same answer twice is harmless, sending a call twice is not.
+An answer settles a call if it reached the client of the call or of a repeat. A server's error reply to a cancel does not:
+many servers let the tool run. It is harmless to deliver the same answer twice, but not to send a call twice.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ from mcp_tui.protocol.repeats import PARALLEL_SECONDS, WINDOW_SECONDS, SafeTools
 from mcp_tui.protocol.revisions import META_CLIENT_INFO
 
 SILENT_SECONDS: Final = 2.0
-"""Seconds without a message after a cancel in which an answer may still come."""
+"""Seconds after a cancel, or after the newest progress since then, in which an answer may still come."""
 
 CROSSING_SECONDS: Final = 1.0
-"""Seconds after an answer in which a cancel of its call shows that its client had given it up before."""
+"""Seconds after an answer in which a cancel shows that the client had given the call up before the answer."""
 
 PENDING_SECONDS: Final = 0.1
-"""Seconds in which what was already there when an answer passed is read."""
+"""Seconds that the tap needs to read what a client had sent before an answer passed."""
 
 ANSWER_BYTES: Final = 1_000_000
-"""Bytes of an answer that is kept at most."""
+"""The maximum size of a withheld answer, in bytes."""
 
 KEPT_BYTES: Final = 32_000_000
-"""Bytes of all answers that are kept; of more, the oldest are dropped."""
+"""The maximum size of all withheld answers, in bytes. The oldest are dropped first."""
 
 CALLS: Final = 10_000
-"""Calls that are remembered at most."""
+"""The maximum number of remembered calls."""
 
 REFUSED: Final = 100
-"""Newest refused repeats of which a person can let one through."""
+"""The number of newest refused repeats that a person can let through."""
 
 REPEAT_OF: Final = "mcp-tui/repeat-of"
 """The member of a result's ``_meta`` that names the first call, and how many seconds ago it was sent."""
 
 NOT_SENT: Final = "mcp-tui/not-sent"
-"""The same of the result for a repeat that was refused."""
+"""The member of a result's ``_meta`` that marks the result for a refused repeat."""
 
 Json = Any
 LogLine = dict[str, Json]
@@ -67,7 +67,7 @@ LogLine = dict[str, Json]
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """A call to a guarded tool. ``scope`` is where its answer goes to, ``session`` the session that its id belongs to."""
+    """A call of a guarded tool. ``scope`` is where its answer goes, ``session`` the session in which its id is unique."""
 
     key: tuple[str, bytes]
     tool: str
@@ -78,17 +78,17 @@ class Call:
     token: Json = None
     modern: bool = False
     number: int = 0
-    """That in the log of the guard; 0 if it is in none."""
+    """The number of the call in the guard's log; 0 if the log does not have it."""
     first: Call | None = None
-    """The call whose answer it waits for: it was not sent itself."""
+    """The call whose answer this one waits for; this one was not sent."""
     waiting: list[Call] = field(default_factory=list["Call"])
     given_up_at: float | None = None
     cancelled_at: float | None = None
     """When a cancel was sent to the server."""
     received_at: float = 0.0
-    """When its newest progress came after that."""
+    """When its newest progress arrived after the cancel."""
     unknown: str = ""
-    """Why nobody can know the outcome."""
+    """Why the outcome is unknown; empty if it may still become known."""
     answer: dict[str, Json] | None = None
     size: int = 0
     answered_at: float | None = None
@@ -96,13 +96,13 @@ class Call:
     """The ``requestState`` of a call that waits for input of its client."""
 
     def log_line(self, wall: float) -> LogLine:
-        """Returns the line about a call that is sent."""
+        """Returns the line of the log for a call that is sent."""
         client, key = self.key
         return {"call": self.number, "key": key.hex(), "client": client, "tool": self.tool, "id": self.id,
                 "at": wall + self.sent_at}  # fmt: skip
 
     def may_answer(self, at: float) -> bool:
-        """Whether an answer can still come."""
+        """Whether an answer can still arrive."""
         silent_since = None if self.cancelled_at is None else max(self.cancelled_at, self.received_at)
         return not self.unknown and (silent_since is None or at - silent_since < SILENT_SECONDS)
 
@@ -114,7 +114,7 @@ class Sent(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The client of a call is to get a message; ``last`` if that is the answer. ``how`` says what it is."""
+    """A message for the client of a call. ``last``: it is the answer. ``how`` says which kind of message it is."""
 
     call: Call
     message: dict[str, Json]
@@ -124,16 +124,16 @@ class Given(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """Which calls can be sent before anything about them is known, because they can be no repeats."""
+    """Which calls can be sent before they are read, because they cannot be repeats."""
 
     free_until: float
-    """Until when that is any call."""
+    """The time until which no call can be a repeat."""
     tools: frozenset[str]
-    """From then on, it is any call to another tool than these."""
+    """The tools whose calls can be repeats after that time."""
     is_awaited: bool
     """Whether a repeat waits for an answer."""
     is_open: bool
-    """Whether an answer to a guarded call may come."""
+    """Whether an answer to a guarded call may arrive."""
 
 
 Action = Sent | Given
@@ -159,15 +159,15 @@ class OnceGuard:
         self.server = ""
         """The name of the server."""
         self.wants_server = False
-        """Whether the policy needs that, and only the server says it."""
+        """Whether the policy needs the name of the server, which only the server can give."""
         self._log = log
         self._wall = wall
         self._secret = secret
         self.safe = SafeTools()
         self._by_id: dict[tuple[bool, Json], list[Call]] = {}
-        """The calls of this tap that are not settled, and those that wait."""
+        """The unsettled and the waiting calls of this tap, by the type and the value of their ids."""
         self._calls: dict[tuple[str, bytes], list[Call]] = {}
-        """The calls that a repeat has to do with, the oldest first; those that wait are in the one that they wait for."""
+        """The calls that can be the first of a repeat, the oldest first. Waiting calls are listed in their first call."""
         self._delivered: deque[tuple[float, Call]] = deque()
         """Calls whose answers have just passed."""
         self._crossings: list[tuple[float, Call]] = []
@@ -183,7 +183,7 @@ class OnceGuard:
     # -- what a client sends -----------------------------------------------------------------------------------
 
     def guards(self, tool: str) -> bool:
-        """Whether calls of a tool are guarded."""
+        """Whether the policy guards calls of a tool."""
         return self.policy.guards(self.server, tool, is_safe=tool in self.safe)
 
     def read(
@@ -196,7 +196,7 @@ class OnceGuard:
         session: str = "",
         modern: bool = False,
     ) -> Call | None:
-        """Returns the guarded call that a request is; ``None`` for any other request."""
+        """Returns the guarded call in a request; ``None`` for any other request."""
         call = self.read_any(message, client, at, scope=scope, session=session, modern=modern)
         return call if call is not None and self.guards(call.tool) else None
 
@@ -210,7 +210,7 @@ class OnceGuard:
         session: str = "",
         modern: bool = False,
     ) -> Call | None:
-        """Returns the call that a request is, whether it is guarded or not."""
+        """Returns the call in a request, guarded or not; ``None`` for any other request."""
         params = as_object(message.get("params"))
         tool, id_ = params.get("name"), message.get("id")
         if (
@@ -245,10 +245,10 @@ class OnceGuard:
         self._crossings = [each for each in self._crossings if each[0] + PENDING_SECONDS > at]
         crossed = next((each for _, each in self._crossings if each.key == key), None)
         if crossed is not None and crossed.answer is not None:
-            # It was sent before that answer was read.
+            # The client sent this call before it read that answer.
             return [self._give(call, crossed, at)]
         firsts = [each for each in self._calls.get(key, ()) if self._is_first(each, at)]
-        # The best that is known of any: an answer, then one that may come.
+        # Of several first calls the most useful one counts: one with an answer, then one that may still get it.
         answered = next((each for each in firsts if each.answer is not None), None)
         if answered is not None:
             given = self._give(call, answered, at)
@@ -263,12 +263,12 @@ class OnceGuard:
         return [self._refuse(call, firsts[0], at)] if firsts else self._sent(call)
 
     def initialized(self, result: Json) -> None:
-        """Takes a result; that of ``initialize`` has the server's name."""
+        """Takes any result, and reads the server's name in that of ``initialize``."""
         if self.wants_server and (name := party(as_object(result).get("serverInfo"))):
             self.server, self.wants_server = name.partition(" ")[0], False
 
     def passed(self, call: Call, at: float) -> None:
-        """Notes a call that was sent at once, because it could be no repeat (:meth:`outlook`)."""
+        """Notes a call that was sent immediately, because it could not be a repeat (:meth:`outlook`)."""
         self._forget(at)
         if call.state is not None:
             self._continued(call)
@@ -276,7 +276,7 @@ class OnceGuard:
             self._sent(call)
 
     def outlook(self) -> Outlook:
-        """Returns which calls can be no repeats."""
+        """Returns which calls cannot be repeats."""
         every = [each for calls in self._calls.values() for each in calls]
         free = 0.0 if self._crossings or self._allowed else inf
         for each in every:
@@ -295,7 +295,7 @@ class OnceGuard:
     def _sent(self, call: Call) -> list[Action]:
         self._number += 1
         call.number, call.first = self._number, None
-        # Before it leaves: whatever happens then, the next tap knows of it.
+        # Written before the call leaves, so that the next tap knows of the call even after a kill.
         self._log(call.log_line(self._wall))
         self._calls.setdefault(call.key, []).append(call)
         self._list(call)
@@ -337,7 +337,7 @@ class OnceGuard:
         """Notes that the client of a call can no longer get its answer."""
         first = call.first
         if first is not None:
-            # Nothing of it was ever sent, so there is nothing to know.
+            # This call was not sent, so it has no outcome of its own.
             first.waiting = [each for each in first.waiting if each is not call]
             self._unlist(call)
         elif call.given_up_at is None:
@@ -345,7 +345,7 @@ class OnceGuard:
             self._log({"gave_up": call.number})
 
     def cancels(self, call: Call, at: float) -> bool:
-        """Notes the cancel of a call by its client, or by a person; returns whether the server is to get it."""
+        """Notes that a client or a person cancelled a call; returns whether the cancel is sent to the server."""
         is_sent = call.first is None
         self.gave_up(call, at)
         if is_sent and call.cancelled_at is None and not call.unknown and call.answer is None:
@@ -366,7 +366,7 @@ class OnceGuard:
         return False
 
     def allow(self, id_: Json, session: str | None = None) -> bool:
-        """Lets the next call through that is equal to a refused one; returns whether there is that."""
+        """Lets the next call through that is equal to a refused one; returns whether that repeat was refused."""
         for each in reversed(self._refused):
             if _same(each.id, id_) and session in (None, each.session):
                 self._allowed.add(each.key)
@@ -385,7 +385,10 @@ class OnceGuard:
         delivered: bool,
         crossing: bool = False,
     ) -> list[Action]:
-        """Takes the server's answer to a call; ``delivered``: its client gets it. ``crossing``: it has sent something."""
+        """Takes the server's answer to a call.
+
+        ``delivered``: the client gets it. ``crossing``: the client has sent something that is not read yet.
+        """
         result = as_object(message.get("result"))
         if "result" not in message and call.cancelled_at is not None:
             # Servers answer a cancel with an error, and let the tool run.
@@ -439,7 +442,7 @@ class OnceGuard:
                     )
 
     def progressed(self, call: Call, params: dict[str, Json], at: float) -> list[Action]:
-        """Takes progress of a call: those that wait for it get it under their own tokens."""
+        """Takes progress of a call, and passes it to the waiting calls under their own tokens."""
         call.received_at = at
         return [
             Given(each, messages.notification("notifications/progress", {**params, "progressToken": each.token}),
@@ -449,7 +452,7 @@ class OnceGuard:
         ]  # fmt: skip
 
     def lost(self, call: Call, why: str, at: float) -> list[Action]:
-        """Notes that no answer can come any more, or that nobody can know."""
+        """Notes that the outcome of a call is unknown, because no answer can arrive any more."""
         if call.first is not None:
             self.gave_up(call, at)
             return []
@@ -471,7 +474,7 @@ class OnceGuard:
             return []
         first, *others = waiting
         first.sent_at, first.first = at, None
-        actions = self.called(first, at)  # another call may have been given up meanwhile
+        actions = self.called(first, at)  # Another client may have given up a call in the meantime.
         for each in others:
             each.first = None
         match actions:
@@ -497,7 +500,7 @@ class OnceGuard:
         ]
 
     def tick(self, at: float) -> list[Action]:
-        """Refuses those that wait for a call that is silent since its cancel."""
+        """Refuses the calls that wait for a call that is silent since its cancel."""
         return [
             action
             for calls in [*self._calls.values()]
@@ -508,7 +511,7 @@ class OnceGuard:
 
     @property
     def due(self) -> float | None:
-        """When :meth:`tick` has something to do."""
+        """The time at which :meth:`tick` has something to do."""
         return min(
             (
                 max(each.cancelled_at, each.received_at) + SILENT_SECONDS
@@ -521,14 +524,14 @@ class OnceGuard:
 
     @property
     def open(self) -> list[Call]:
-        """The calls that were sent, and that may still be answered, however late."""
+        """The calls that were sent and may still be answered, even late."""
         return [
             each for calls in self._calls.values() for each in calls if each.answer is None and each.number
         ]
 
     @property
     def is_empty(self) -> bool:
-        """Whether another tap need not know anything."""
+        """Whether no call is left that another tap has to know."""
         return not self._calls
 
     @property
@@ -543,9 +546,9 @@ class OnceGuard:
     # -- of other taps -----------------------------------------------------------------------------------------
 
     def remember(self, tap: str, lines: Iterable[LogLine], why: str, at: float) -> None:
-        """Takes the log of another tap with the same command, again: what it did not settle, nobody can know.
+        """Takes the log of another tap with the same command: the outcome of each unsettled call in it is unknown.
 
-        Of a tap that is running, only what its client gave up counts: ``why`` is empty then.
+        ``why`` is empty for a tap that is running; then only the calls that its client gave up count.
         """
         for key in [*self._calls]:
             self._calls[key] = [each for each in self._calls[key] if each.scope != (tap,)]
@@ -574,7 +577,7 @@ class OnceGuard:
                 self._calls.setdefault(each.key, []).append(each)
 
     def _forgot(self, key: bytes, at: float) -> None:
-        """Notes that what other taps left open of a call by a time is settled."""
+        """Notes that a call that other taps left open until a time is settled."""
         self._forgotten[key] = max(at, self._forgotten.get(key, -inf))
         if len(self._forgotten) > CALLS:
             del self._forgotten[next(iter(self._forgotten))]
@@ -585,7 +588,7 @@ class OnceGuard:
     # -- parts -------------------------------------------------------------------------------------------------
 
     def _give(self, call: Call, first: Call, at: float) -> Given:
-        assert first.answer is not None  # who asks has looked
+        assert first.answer is not None  # A person who lets the call through has checked that.
         message = {**first.answer, "id": call.id}
         if isinstance(result := message.get("result"), dict):
             about = {"id": first.id, "secondsAgo": round(at - first.sent_at, 3)}
@@ -639,7 +642,7 @@ class OnceGuard:
             self._log({"forgot": call.key[1].hex(), "at": self._wall + call.sent_at})
 
     def _forget(self, at: float) -> None:
-        """Forgets what is behind the window, and the oldest of too many."""
+        """Forgets the calls that are older than the window, and the oldest ones above the maximum."""
         while self._delivered and (
             at - self._delivered[0][0] > CROSSING_SECONDS or len(self._delivered) > REFUSED
         ):
@@ -653,7 +656,7 @@ class OnceGuard:
                 given_up_at = inf if each.given_up_at is None else each.given_up_at
                 if at - given_up_at > WINDOW_SECONDS and not each.waiting:
                     self._settle(each, "forgotten")
-            if key in self._calls:  # behind all others: the next time, others are looked at
+            if key in self._calls:  # moved to the end, so that the next pass checks other keys
                 self._calls[key] = self._calls.pop(key)
 
 
@@ -668,7 +671,7 @@ def members(message: Json) -> list[Json]:
 
 
 def messages_in(data: bytes) -> Iterator[dict[str, Json]]:
-    """Yields the messages in lines; no line that is none."""
+    """Yields the messages in some lines; skips lines that are not messages."""
     for line in data.split(b"\n"):
         try:
             read: Json = json.loads(line)

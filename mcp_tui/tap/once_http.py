@@ -1,4 +1,4 @@
-"""The guard of ``tap --once`` over HTTP. A repeat most often comes on another connection, and in another session."""
+"""The guard of ``tap --once`` over HTTP. Most repeats arrive on another connection, in another session."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNSURE: Final = (408, *range(500, 600))
 
 
 class GuardedExchange(Protocol):
-    """An exchange: :class:`~mcp_tui.tap.http_tap.ProxiedExchange`, which describes all of it."""
+    """An exchange, as the guard uses it. :class:`~mcp_tui.tap.http_tap.ProxiedExchange` describes each member."""
 
     number: int
     session: str
@@ -43,7 +43,7 @@ class GuardedExchange(Protocol):
 
 
 class GuardedTap(Protocol):
-    """A tap: :class:`~mcp_tui.tap.http_tap.HttpTap`, which describes all of it."""
+    """A tap, as the guard uses it. :class:`~mcp_tui.tap.http_tap.HttpTap` describes each member."""
 
     @property
     def exchanges(self) -> Mapping[int, GuardedExchange]: ...
@@ -51,7 +51,7 @@ class GuardedTap(Protocol):
 
 
 class AnswerReader:
-    """Finds the messages in a copy of a response, as soon as they are whole."""
+    """Finds the messages in a copy of a response, each as soon as it is complete."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._events = EventBlocks(EVENT_BYTES) if media_type(headers) == EVENT_STREAM_TYPE else None
@@ -75,7 +75,7 @@ class AnswerReader:
                     yield from _read(said)
             return
         self._body += data
-        # Before the last bytes pass: a client may go on as soon as it has them.
+        # Done before the last bytes pass, because a client may continue as soon as it has them.
         if data.rstrip().endswith((b"}", b"]")) and (found := [*_read(bytes(self._body))]):
             self._body.clear()
             yield from found
@@ -92,7 +92,7 @@ def _read(data: bytes) -> Iterator[tuple[dict[str, Any], int]]:
 
 
 class HttpGuard:
-    """Holds requests, and gives answers, for the exchanges of a tap over HTTP."""
+    """Delays requests and delivers answers for the exchanges of a tap over HTTP."""
 
     def __init__(self, tap: GuardedTap, guard: OnceGuard, log: GuardLog) -> None:
         self._tap = tap
@@ -109,7 +109,7 @@ class HttpGuard:
     # -- requests ----------------------------------------------------------------------------------------------
 
     def asked(self, exchange: GuardedExchange, body: bytes) -> bytes:
-        """Returns what of a request is sent to the server: the body itself if that is all, nothing if all is held."""
+        """Returns the part of a request that is sent to the server: its whole body, some messages, or nothing."""
         try:
             message: Any = json.loads(body)
         except (ValueError, RecursionError):
@@ -175,7 +175,7 @@ class HttpGuard:
         return passes
 
     def cancelled_by_tap(self, body: str, session: str) -> bool:
-        """Whether a message of the tap's own is sent: not the cancel of a call that never was."""
+        """Whether the tap sends a message of its own: not the cancel of a call that the server never got."""
         message: Any = json.loads(body)
         if message.get("method") != "notifications/cancelled":
             return True
@@ -190,7 +190,7 @@ class HttpGuard:
             self._guard.gave_up(call, monotonic())
 
     def allow(self, id_: Any, session: str) -> None:
-        """Lets one call through that is equal to a refused one."""
+        """Lets the next call through that is equal to a refused one."""
         self._guard.allow(id_, session)
 
     # -- responses ---------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ class HttpGuard:
         return AnswerReader(headers)
 
     def passing(self, exchange: GuardedExchange, reader: AnswerReader, data: bytes) -> None:
-        """Takes a part of a response, just before it passes."""
+        """Takes a part of a response before it passes to the client."""
         for message, size in reader.feed(data):
             self._do(self._message(exchange, message, size))
 
@@ -243,7 +243,7 @@ class HttpGuard:
         sse = exchange.session in self.streams and 200 <= status < 300
         for call in exchange.calls:
             if call.first is not None:
-                if exchange.session not in self.streams:  # else its client waits for the stream
+                if exchange.session not in self.streams:  # otherwise the client waits for the stream
                     self._guard.gave_up(call, at)
             elif call.answer is None and not call.unknown and call in self._guard.open and not sse:
                 if (status and not 200 <= status < 300 and status not in UNSURE) or not connected:
@@ -255,7 +255,7 @@ class HttpGuard:
     def left(self, exchange: GuardedExchange) -> bool:
         """Notes that a client closed its connection; returns whether the server's is kept for the answer.
 
-        Until 2025-11-25 that cancels nothing, so the answer may come.
+        Until 2025-11-25 a closed connection cancels nothing, so the answer may still arrive.
         """
         open_ = [each for each in exchange.calls if each in self._guard.open and each.first is None]
         for each in open_ if not any(each.modern for each in open_) else ():
@@ -287,7 +287,7 @@ class HttpGuard:
                 exchange.settle()
 
     def accept(self, exchange: GuardedExchange) -> None:
-        """Accepts a request over HTTP+SSE that is held: its answer comes by the stream."""
+        """Accepts a delayed request over HTTP+SSE, whose answer is sent on the stream."""
         self._tap.record(recorder_records.RESPONSE, as_head(b"202", []), exchange.number)
 
     def _record(self, call: Call, how: str, of: Call | None) -> None:

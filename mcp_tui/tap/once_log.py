@@ -1,8 +1,8 @@
 """The log of a tap's guard: a file for each running tap, from which the next one with the same command learns what was open.
 
 A line is written before a call leaves, or the call is noted (:mod:`mcp_tui.tap.once_notes`). The file has no arguments, only
-a digest of them with a secret of this user; it is no recording and is never exported. A tap has its file locked for as long
-as it lives, so a file without a lock is that of one that has ended.
+a digest of them with a secret of this user; it is not a recording and is never exported. A tap locks its file while it
+runs, so an unlocked file belongs to a tap that has ended.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ KILLED: Final = "the tap that sent it ended before its answer came"
 
 
 class GuardLog:
-    """The log of one tap. ``configuration`` is what its client starts it with.
+    """The log of one tap. ``configuration`` is the command line that its client starts it with.
 
-    Without a folder to write to, it warns, and the guard knows nothing of earlier taps.
+    Without a writable folder, the tap warns, and the guard knows nothing about earlier taps.
     """
 
     def __init__(self, configuration: object) -> None:
@@ -54,7 +54,7 @@ class GuardLog:
         self._seen: dict[str, tuple[int, bool]] = {}
         self._changed = 0
         self._running = False
-        """Another tap with the same command is running."""
+        """Whether another tap with the same command is running."""
         try:
             top = (state_folder() / "once").absolute()
             named = hashlib.sha256(repr(configuration).encode("utf-8", "surrogateescape")).hexdigest()[:32]
@@ -104,7 +104,7 @@ class GuardLog:
 
     @contextmanager
     def together(self) -> Generator[None]:
-        """Writes the lines of a block at its end, without those about a call that began and ended within it."""
+        """Writes the lines of a block at its end. Omits calls that began and ended within the block."""
         self._later = []
         try:
             yield
@@ -121,7 +121,7 @@ class GuardLog:
 
     @staticmethod
     def _complete(folder: Path, reading: Reading) -> None:
-        """Completes the logs of killed taps by what they had only noted."""
+        """Completes the logs of killed taps from their notes."""
         since = clock.wall() - monotonic()
         for left in left_notes(folder.parent):
             lines = [*noted(left, _read(left.log), reading, since)]
@@ -129,15 +129,15 @@ class GuardLog:
                 file.write(_encoded(lines))
 
     def others(self) -> Iterator[tuple[str, list[LogLine], str]]:
-        """Yields the logs of other taps that have changed since the last time: name, lines, why nobody knows what is open.
+        """Yields the logs of other taps that changed since the last time: name, lines, and why open calls are unknown.
 
-        That is empty for a tap that is running.
+        The reason is empty for a tap that is running.
         """
         if self._folder is None or (self.notes is not None and not self.notes.memory[0]):
-            return  # No other one runs, and none has started since.
+            return  # No other tap runs, and no other one has started since.
         with suppress(OSError):
             changed = self._folder.stat().st_mtime_ns
-            # A file of a tap that has ended changes no more.
+            # The file of a tap that has ended no longer changes.
             if changed == self._changed and not self._running:
                 return
             self._changed, self._running = changed, False
@@ -160,7 +160,7 @@ class GuardLog:
             self.notes.memory[0] = 1
 
     def close(self, *, empty: bool) -> None:
-        """Ends the log; removes it if nothing is open."""
+        """Ends the log; removes the file if no call is open."""
         self._drop_notes()
         if self._file >= 0:
             os.close(self._file)
@@ -180,7 +180,10 @@ def _encoded(lines: Iterable[LogLine]) -> bytes:
 
 
 def noted(left: LeftNotes, log: list[LogLine], reading: Reading, since: float) -> Iterator[LogLine]:
-    """Yields the lines that a killed tap had not written to its log. ``since`` is when monotonic time began."""
+    """Yields the lines that a killed tap had not written to its log.
+
+    ``since`` is the start of monotonic time, in seconds since the epoch.
+    """
     open_ = {line["call"]: line for line in log if "call" in line}
     written = [(line["key"], line["id"]) for line in open_.values()]
     for line in log:
@@ -212,7 +215,7 @@ def _read(path: Path) -> list[LogLine]:
 
 
 def _secret(path: Path) -> bytes:
-    """Returns the secret of this user, which is made when it is first needed."""
+    """Returns the secret of this user, which is created at the first use."""
     with suppress(FileExistsError):
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         os.write(file, os.urandom(32))

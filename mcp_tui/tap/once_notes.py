@@ -1,8 +1,8 @@
-"""What the guard of a tap has passed on and not read yet, in memory that outlives the process.
+"""The bytes that the guard of a tap has forwarded and not read yet, in memory that outlives the process.
 
-To read a call takes longer than to pass it on. So where no call can be a repeat, its bytes are noted here before they leave,
-and read a moment later, which writes the guard's log. Should the tap be killed in between, another one finds them: the
-memory is a file in ``/dev/shm``. Where there is none, each call is read before it is sent.
+Reading a call takes longer than forwarding it. So while no call can be a repeat, its bytes are noted here before they leave,
+and are read a moment later, which writes the guard's log. If the tap is killed in between, the next tap finds them, because
+the memory is a file in ``/dev/shm``. Without ``/dev/shm``, each call is read before it is sent.
 
 A write there can neither block nor fail, because its pages are allocated at the start.
 """
@@ -26,19 +26,19 @@ TEXT_BYTES: Final = 1024
 """The size of the two texts at the start: the path of the log, and the client."""
 START: Final = 8 + 2 * TEXT_BYTES
 ANSWERS: Final = START + (SIZE - START) // 2
-"""Where the answers start. Calls and answers are noted by a thread each."""
+"""The offset of the answers. One thread notes the calls, another one the answers."""
 TIME: Final = Struct("=d")
 
 
 class NoteList:
-    """Lines between two places of a memory, each noted before it passes on, and a time in monotonic seconds."""
+    """Lines with a time in monotonic seconds, between two offsets of a memory. Each is noted before it is forwarded."""
 
     def __init__(self, memory: mmap.mmap, start: int, end: int) -> None:
         self._memory = memory
         self._at = self._start = start
         self._end = end
         self.is_read = True
-        """Whether all is in the log, so that the next note takes its place."""
+        """Whether the log has all of them, so that the next note overwrites them."""
 
     def add(self, at: float, data: bytes) -> bool:
         """Adds lines; returns whether they fit."""
@@ -63,7 +63,7 @@ class Notes:
         try:
             os.posix_fallocate(file, 0, SIZE)
             self.memory = mmap.mmap(file, SIZE)
-            """Its first byte says that other taps with the same command have to be looked at, before a call is sent."""
+            """Its first byte says that the tap has to read the logs of other taps before it sends the next call."""
             self._write_text(8, os.fsencode(log))
         except (OSError, ValueError):
             self.close()
@@ -76,10 +76,10 @@ class Notes:
 
     @classmethod
     def made(cls, log: Path) -> Notes | None:
-        """Returns new notes, if there is memory for them."""
+        """Returns new notes; ``None`` if there is no memory for them."""
         try:
             return cls(log)
-        except (OSError, ValueError, AttributeError):  # no such folder, no room, or no such function
+        except (OSError, ValueError, AttributeError):  # no such folder, no space, or no such function
             return None
 
     def _write_text(self, at: int, text: bytes) -> None:
@@ -88,10 +88,10 @@ class Notes:
         self.memory[at : at + TEXT_BYTES] = text.ljust(TEXT_BYTES, b"\0")
 
     def set_client(self, client: str) -> bool:
-        """Notes the client; returns whether that is possible."""
+        """Notes the client; returns whether its name fits."""
         try:
             self._write_text(8 + TEXT_BYTES, client.encode())
-        except ValueError:  # it is too long, or no text
+        except ValueError:  # too long, or not text
             return False
         return True
 
@@ -113,7 +113,7 @@ class LeftNotes(NamedTuple):
 
 
 def disturb(log: str) -> None:
-    """Has a tap look at others before it sends the next call."""
+    """Makes a tap read the logs of other taps before it sends the next call."""
     with suppress(OSError):
         file = _open(Path(FOLDER, f"{NAME}{log}"))
         os.pwrite(file, b"\1", 0)
@@ -131,7 +131,7 @@ def left_notes(logs: Path) -> Iterator[LeftNotes]:
                 finally:
                     os.close(file)
                 log = Path(os.fsdecode(memory[8 : 8 + TEXT_BYTES].rstrip(b"\0")))
-                if not log.parent.exists():  # nobody can ask for them any more
+                if not log.parent.exists():  # no tap can ask for them any more
                     path.unlink()
                 elif log.parent.parent == logs and _is_over(log):
                     client = memory[8 + TEXT_BYTES : START].rstrip(b"\0").decode()

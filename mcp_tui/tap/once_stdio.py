@@ -1,8 +1,9 @@
 """The guard of ``tap --once`` between the two streams of a tap over stdio. Loaded only where there is one.
 
-Most lines pass before they are read: no call in them can be a repeat (:meth:`OnceGuard.outlook`), and nobody waits for an
-answer. What passes so is *unread* for up to a tenth of a second, and is read in its order, with its time, before anything is
-decided. Until then it is in the notes (:mod:`mcp_tui.tap.once_notes`), where another tap finds it should this one be killed.
+Most lines are forwarded before they are read, while no call in them can be a repeat (:meth:`OnceGuard.outlook`) and no call
+waits for an answer. Such lines are *unread* for up to a tenth of a second. They are read in order, with their times, before
+anything is decided. Until then they are in the notes (:mod:`mcp_tui.tap.once_notes`), where the next tap finds them if this
+one is killed.
 """
 
 from __future__ import annotations
@@ -31,35 +32,35 @@ from mcp_tui.tap.pipes import is_closed
 from mcp_tui.tap.recorder_link import Queue
 
 _NAMES: Final = (b"tools", b"cancelled", b"initialize", b"\\u", b"\\/")
-"""Bytes of which a line of the client has one if the guard is concerned; the last two may stand for some of the others."""
+"""A client's line concerns the guard only if it has one of these. The last two are escapes that may hide the others."""
 
 LARGE_BYTES: Final = 1 << 20
-"""Bytes of an answer from which on only its id is read, if nobody waits for it."""
+"""The size in bytes from which only the id of an answer is read, if no call waits for it."""
 
 OUTLINED_BYTES: Final = 1 << 14
-"""Bytes of a line from which on its id is read first: it may be no answer to a guarded call."""
+"""The size in bytes from which the id of a line is read first, because it may not answer a guarded call."""
 
 _ANSWERING: Final = (b'"result"', b'"error"', b"notifications/progress")
-"""Bytes of which a line of the server has one if the guard is concerned."""
+"""A server's line concerns the guard only if it has one of these."""
 
 _HIDING: Final = tuple(b"\\u00%d" % each for each in range(2, 8))
-"""Escapes of characters that need none: they may hide a name."""
+"""Escapes of characters that need no escape. They may hide a name."""
 
 NEWLINE: Final = 10
 
 MANY: Final = 8
-"""Names of tools that are looked for in a line at most."""
+"""The maximum number of tool names that are searched for in a line."""
 
 UNREAD: Final = 256
-"""Pieces that may be unread."""
+"""The maximum number of unread pieces."""
 NOTED_BYTES: Final = 1 << 12
-"""Bytes of an answer from which on it is read at once, not noted."""
+"""The size in bytes from which an answer is read immediately instead of noted."""
 
 LOOK_SECONDS: Final = 0.5
 
 
 def made(policy: OncePolicy, configuration: object, server: str) -> tuple[OnceGuard, GuardLog]:
-    """Returns the guard of a tap, and its log. ``server`` is the name that is given to it; it may be empty."""
+    """Returns the guard of a tap, and its log. ``server`` is the configured name of the server, which may be empty."""
     log = GuardLog(configuration)
     guard = OnceGuard(policy, log=log.write, wall=clock.wall() - monotonic(), secret=log.secret)
     guard.server, guard.wants_server = server, policy.needs_server and not server
@@ -69,7 +70,7 @@ def made(policy: OncePolicy, configuration: object, server: str) -> tuple[OnceGu
 
 
 class Stream(Protocol):
-    """One direction of bytes: :class:`~mcp_tui.tap.relay.ByteStream`, which describes all of it."""
+    """One direction of bytes, as the guard uses it. :class:`~mcp_tui.tap.relay.ByteStream` describes each member."""
 
     ended: bool
 
@@ -79,7 +80,7 @@ class Stream(Protocol):
 
 
 class StdioGuard:
-    """Looks at whole lines in both directions. ``up`` leads to the server, ``down`` to the client."""
+    """Reads whole lines in both directions. ``up`` leads to the server, ``down`` to the client."""
 
     def __init__(self, guard: OnceGuard, log: GuardLog, up: Stream, down: Stream) -> None:
         self._guard = guard
@@ -90,28 +91,28 @@ class StdioGuard:
         self._lock = RLock()
         self._client = ""
         self._lists: list[Any] = []
-        """The ids of requests for the list of tools."""
+        """The ids of open ``tools/list`` requests."""
         self._wake = Event()
         self._gone = False
         self._unread: deque[tuple[bytes, float, bytes]] = deque()
-        """What has passed: its kind, its time, and the lines."""
+        """The lines that were forwarded and not read yet, with their kinds and times."""
         self._reader = 0
-        """The thread that reads what has passed."""
+        """The thread that reads the unread lines; 0 if none does."""
         self._notes = log.notes
         self._free_until = 0.0
         self._is_awaited = False
         self._tools: tuple[bytes, ...] = ()
-        """The names of tools of which a call may be a repeat, as they are in JSON."""
+        """The names of the tools whose calls may be repeats, as in JSON."""
         self.looks = guard.wants_server
-        """Whether there is something to look for in what the server says."""
+        """Whether the guard needs the server's lines."""
         self._queue.bring = self._bring
         Thread(target=self._watch, daemon=True).start()
 
-    # -- what passes before it is read -------------------------------------------------------------------------
+    # -- forwarded before it is read ---------------------------------------------------------------------------
 
     def sends(self, data: bytes) -> bool:
         """Whether bytes of the client may be sent before they are read; notes them, if so."""
-        # Every call waits for this, and the processor has done other things before: it is short.
+        # Every call waits for this, so it is short.
         notes, unread, at = self._notes, self._unread, monotonic()
         if notes is None or notes.memory[0] or data[-1] != NEWLINE or b"cancelled" in data:
             return False
@@ -128,7 +129,10 @@ class StdioGuard:
         return True
 
     def answers(self, data: bytes, crosses: Callable[[], bool]) -> bool:
-        """The same of bytes of the server; ``crosses`` says whether the client has sent something that nobody has read."""
+        """Whether bytes of the server may be forwarded before they are read; notes them, if so.
+
+        ``crosses`` returns whether the client has sent something that the tap has not read.
+        """
         unread, at = self._unread, monotonic()
         if self._is_awaited or not (unread or self.looks) or data[-1] != NEWLINE:
             return False
@@ -138,15 +142,15 @@ class StdioGuard:
         return True
 
     def has_answered(self, data: bytes) -> None:
-        """Notes that these bytes have reached the client: what it was told is no unknown outcome."""
+        """Notes that these bytes have reached the client, so the outcomes in them are known to it."""
         if b'"result"' in data or b'"error"' in data:
             notes = self._notes
             if notes is None or len(data) > NOTED_BYTES or not notes.answers.add(0.0, data):
                 self._read_unread()
 
     def _is_due(self, at: float) -> bool:
-        """Whether what is unread is read first: later, an equal call may be a repeat."""
-        try:  # another thread may read it meanwhile
+        """Whether the unread lines have to be read first, because an equal call may be a repeat by now."""
+        try:  # another thread may have read the lines
             return at - self._unread[0][1] >= PARALLEL_SECONDS or len(self._unread) >= UNREAD
         except IndexError:
             return False
@@ -156,13 +160,13 @@ class StdioGuard:
             self._read_unread()
 
     def _read_unread(self) -> None:
-        """Reads what has passed."""
+        """Reads the unread lines."""
         with self._deciding():
             pass
 
     @contextmanager
     def _deciding(self) -> Generator[None]:
-        """What is decided in this block is decided after all that has passed before was read."""
+        """Runs a block after all unread lines are read, and without another decision at the same time."""
         if self._reader == get_ident():
             yield
             return
@@ -175,7 +179,7 @@ class StdioGuard:
                     yield
             finally:
                 self._look_out()
-                for _ in unread:  # only now, because until then it is in no outlook
+                for _ in unread:  # not earlier, because the outlook did not include them until now
                     self._unread.popleft()
                 if self._notes is not None and not self._unread:
                     self._notes.calls.is_read = self._notes.answers.is_read = True
@@ -192,11 +196,11 @@ class StdioGuard:
                     self._take(line, at, passes=True, crossing=False)
 
     def _look_out(self) -> None:
-        """Says what may pass before it is read, from now on."""
+        """Sets what may be forwarded before it is read, from now on."""
         outlook = self._guard.outlook()
         self._tools = tuple(json.dumps(each).encode()[1:-1] for each in outlook.tools)
         if len(self._tools) > MANY or any(b"\\" in each or b"/" in each for each in self._tools):
-            self._tools = (b"",)  # in any line: the names have other forms
+            self._tools = (b"",)  # matches any line, because these names have several forms in JSON
         self._notes, self._free_until, self._is_awaited = (
             self._log.notes,
             outlook.free_until,
@@ -207,7 +211,7 @@ class StdioGuard:
     # -- from the client ---------------------------------------------------------------------------------------
 
     def asked(self, line: bytes) -> bytes:
-        """Returns what of a line of the client is sent to the server: the line itself if that is all."""
+        """Returns the part of a client's line that is sent to the server: the line itself, some messages, or nothing."""
         if not any(each in line for each in _NAMES):
             return line
         try:
@@ -222,7 +226,7 @@ class StdioGuard:
         return messages.encode(kept) + b"\n" if kept else b""
 
     def _passes(self, message: dict[str, Any], at: float, *, has_passed: bool = False) -> bool:
-        """Whether a message is sent to the server, if it is not already."""
+        """Whether a message is sent to the server. ``has_passed``: it was sent already."""
         params = as_object(message.get("params"))
         match message.get("method"):
             case "initialize":
@@ -255,7 +259,7 @@ class StdioGuard:
         if call.first is not None:
             self._record(call, "waits", call.first)
             self._wake.set()
-        # The other direction may be in the middle of a line, for long: this one must not wait for that.
+        # The other direction may be in the middle of a long line, and this one must not wait for its end.
         Thread(target=self._say, args=(actions,), daemon=True).start()
         return False
 
@@ -268,7 +272,7 @@ class StdioGuard:
         return self._guard.cancels(call, at)
 
     def said(self, line: bytes) -> bool:
-        """Whether a message of the tap's own is sent to the server: not the cancel of a call that never was."""
+        """Whether the tap sends a message of its own to the server: not the cancel of a call that the server never got."""
         message: Any = json.loads(line)
         if message.get("method") != "notifications/cancelled":
             return True
@@ -283,14 +287,14 @@ class StdioGuard:
                 self._guard.gave_up(call, monotonic())
 
     def allow(self, id_: Any) -> None:
-        """Lets one refused repeat through."""
+        """Lets the next call through that is equal to a refused repeat."""
         with self._deciding():
             self._guard.allow(id_)
 
     # -- from the server ---------------------------------------------------------------------------------------
 
     def answered(self, line: bytes, *, passes: bool, crossing: bool) -> list[tuple[bytes, bytes]]:
-        """Takes a line of the server, just before it passes; returns records, and what the client is told behind it."""
+        """Takes a line of the server before it is forwarded; returns what the client gets after it, with the kinds."""
         if not any(each in line for each in _ANSWERING):
             return []
         with self._deciding():
@@ -339,12 +343,12 @@ class StdioGuard:
         return self._guard.answered(call, message, size, at, delivered=passes, crossing=crossing)
 
     def over(self, why: str) -> list[tuple[bytes, bytes]]:
-        """Notes that the server has closed its output; returns what the client is told."""
+        """Notes that the server has closed its output; returns the messages that the client gets, with their kinds."""
         with self._deciding():
             return [*self._messages_of(self._guard.ended(why, monotonic()))]
 
     def undelivered(self) -> None:
-        """Notes that the client reads no more: what has just passed may not have reached it."""
+        """Notes that the client no longer reads, so the newest answers may not have reached it."""
         with self._deciding():
             at = monotonic()
             for each in self._guard.just_delivered(at):
@@ -371,7 +375,7 @@ class StdioGuard:
         self._queue.put(recorder_records.GUARD, json.dumps(about).encode())
 
     def _watch(self) -> None:
-        """Refuses those that wait for a call that is silent since its cancel, and notices a client that is gone."""
+        """Refuses the calls that wait for a call that is silent since its cancel, and notices a client that is gone."""
         while not self._gone:
             with self._deciding():
                 due = self._guard.due

@@ -1,8 +1,8 @@
 """One process with the recorders of many taps over stdio: most of a recorder's memory is its program.
 
-Each tap has a loop of its own (:mod:`mcp_tui.tap.recorder_loop`), and each loop gets a short turn. One that needs much of
-the processor, or gets a long message, continues in a process of its own: this one forks, and both forget what is not theirs.
-An error ends the loop of one tap; its relay starts another one. A copy of this process stands by, for the case that it dies.
+Each tap has its own loop (:mod:`mcp_tui.tap.recorder_loop`), and each loop gets a short turn. A loop that needs much of the
+processor, or gets a long message, continues in a separate process: this process forks, and each side closes what belongs to
+the other. An error ends the loop of one tap, whose relay starts another one. A copy of this process takes over if it dies.
 
 The process ends with the last tap. Its socket is in a folder that only its user can enter.
 """
@@ -30,26 +30,26 @@ from mcp_tui.tap.stdio_recorder import StdioRecorder
 
 HELLO_BYTES: Final = 1 << 18
 FIRST_SECONDS: Final = 10.0
-"""Seconds until the first tap, and that each has for its first words."""
+"""Seconds that the process waits for its first tap, and that each tap has for its first record."""
 
 TURN_SECONDS: Final = 0.002
 """Seconds of parsing in a turn."""
 
 BUSY_SECONDS: Final = 0.05
 BUSY_SHARE: Final = 0.03
-"""A tap has a process of its own once it has used so many seconds of the processor, above this share of the time."""
+"""A tap gets a separate process once it has used so many seconds of the processor, and more than this share of the time."""
 
 STANDBY: Final = "mcp_tui.tap.stand_by"
 """The name of the process that stands by, in place of :data:`NAME`."""
 
 LONG_BYTES: Final = 1 << 20
-"""Bytes of a line from which on it has one, too."""
+"""The size of a line, in bytes, from which a tap gets a separate process."""
 
 
 class SharedRecorder:
     """Serves the socket ``listener`` at a ``path`` until no tap is left.
 
-    ``open_socket`` opens the control socket of a session, if there can be one.
+    ``open_socket`` opens the control socket of a session; it returns ``None`` if there can be none.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class SharedRecorder:
         self._later: list[tuple[float, Callable[[], object]]] = []
         self._until = monotonic() + FIRST_SECONDS
         self._standby = -1
-        """The pipe to the process that takes the place of this one."""
+        """The pipe to the process that takes over if this one dies."""
 
     def run(self) -> int:
         """Works until no tap is left."""
         os.chdir("/")
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a fork
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for the exit of a fork
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))
@@ -93,15 +93,15 @@ class SharedRecorder:
         return 0
 
     def _start_standby(self) -> None:
-        """Has a copy of this process wait for its death, and continue then with the same socket.
+        """Forks a copy of this process, which waits for the end of this one and then continues with the same socket.
 
-        To start a recorder and to load its modules takes a second on a busy machine, in which no limit would hold.
+        A new recorder would need a second on a busy machine to start, and no limit would hold in that second.
         """
         while True:
             waits, self._standby = os.pipe()
             try:
                 is_parent = os.fork() > 0
-            except OSError:  # too many processes: it goes without
+            except OSError:  # too many processes, so there is no copy
                 os.close(self._standby)
                 self._standby, is_parent = -1, True
             if is_parent:
@@ -123,7 +123,7 @@ class SharedRecorder:
             self._standby = -1
 
     def _is_over(self) -> bool:
-        """Whether no tap is left; none can come any more then."""
+        """Whether no tap is left; if so, closes the socket first, so that no other one can connect."""
         if self._taps or self._hellos or self._later or monotonic() < self._until:
             return False
         if self._path:
@@ -134,7 +134,7 @@ class SharedRecorder:
                 os.unlink(self._path)  # noqa: PTH108
             self._path = ""
             os.close(number)
-            self._accept()  # who came before that
+            self._accept()  # taps that connected before that
         return not self._hellos
 
     def _patience(self) -> float | None:
@@ -154,7 +154,7 @@ class SharedRecorder:
             self._selector.register(link, selectors.EVENT_READ, lambda link=link: self._greet(link))
 
     def _greet(self, link: socket.socket) -> None:
-        """Reads the first words of a tap, with its pipes."""
+        """Reads the first record of a tap, and receives its pipes."""
         hello = self._hellos[link]
         data = b""
         with suppress(OSError):
@@ -165,7 +165,7 @@ class SharedRecorder:
         hello.data += data
         if data and not data.endswith(b"\n"):
             return
-        # Whoever is not understood gets no recorder, and the others go on.
+        # A tap that is not understood gets no recorder; the others continue.
         with suppress(Exception):
             session, relay, environment = ast.literal_eval(hello.data.decode())
             if len(hello.pipes) == 2:
@@ -221,10 +221,10 @@ class SharedRecorder:
         del self._taps[number]
 
     def _part(self, tap: _Tap) -> None:
-        """Has a tap continue in a process of its own."""
+        """Moves a tap to a separate process."""
         try:
             is_parent = os.fork() > 0
-        except OSError:  # too many processes: it stays
+        except OSError:  # too many processes, so the tap stays
             return
         if is_parent:
             self._drop(tap)
@@ -257,7 +257,7 @@ class SharedRecorder:
 
 
 class _Hello:
-    """What came of the first words of a tap, and ``until`` when they must be there."""
+    """The part of a tap's first record that has arrived, and ``until`` when the whole has to be there."""
 
     def __init__(self, until: float) -> None:
         self.until = until
@@ -265,13 +265,13 @@ class _Hello:
         self.pipes = array.array("i")
 
     def close(self) -> None:
-        """Closes the pipes, which nobody else has."""
+        """Closes the pipes, which no other object owns."""
         for each in self.pipes:
             os.close(each)
 
 
 class _Tap:
-    """A tap, and when its loop has something ``due``."""
+    """A tap. ``due`` is when its loop has something to do."""
 
     def __init__(self, loop: RecorderLoop) -> None:
         self.loop = loop
@@ -279,7 +279,7 @@ class _Tap:
         self._used = self._at = 0.0
 
     def is_heavy(self, now: float, used: float) -> bool:
-        """Whether it needs a process of its own, after a turn that ``used`` so much of the processor."""
+        """Whether it needs a separate process, after a turn that ``used`` so many seconds of the processor."""
         self._used = max(0.0, self._used - BUSY_SHARE * (now - self._at)) + used
         self._at = now
         return self._used > BUSY_SECONDS or self.loop.begun_bytes > LONG_BYTES
