@@ -351,9 +351,9 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
     holes = recording.skipped + recording.lost + (recording.torn and not running)
     if holes:
         text = f"{holes:,} {'record is' if holes == 1 else 'records are'} unreadable or missing in {file}."
-        findings.problems[file] = f"{text} What they said is not known."
+        findings.problems[file] = f"{text} Their content is lost."
     elif recording.removed:
-        findings.problems[file] = f"{file}: {recording.removed}. What they said is not known."
+        findings.problems[file] = f"{file}: {recording.removed}. Their content is lost."
     findings.files.append(file)
     origin = recording.wall(0.0)
     servers = {each.server: each.client for each in recording.connections().values()}

@@ -19,7 +19,7 @@ GROUPS: Final = {
         "login, logout, auth": "sign in, sign out, list sign-ins",
     },
     "test a server or client": {
-        "doctor": "examine a server on one page",
+        "doctor": "check a server's health, on one page",
         "probe, probe-client": "does a cancel stop it? does a client cancel?",
         "snapshot, check": "lock a catalogue; check it, or recordings",
         "mock, demo": "a server that answers as recorded; the demo",

@@ -424,7 +424,7 @@ _TAP_HTTP: Final = OptionGroup(
     Option("--insecure", "", "do not verify the TLS certificate of the server"),
 )
 _PS: Final = _own(
-    Option("--watch", "", "list again every second, until ctrl+c"),
+    Option("--watch", "", "refresh every second, until ctrl+c"),
     Option("--flat", "", "one table of all requests, instead of one part per client"),
     Option("--client", "C", "only clients with this name or process id"),
 )
@@ -546,7 +546,9 @@ COMMANDS: Final = {
     ),
     "snapshot": Spec("snapshot", "write the catalogue to a lock file, for check", groups=(_SNAPSHOT,)),
     "doctor": Spec(
-        "doctor", "examine a server: tools --strict, start, output, lists, ping, and stopping", groups=_DOCTOR
+        "doctor",
+        "check a server's health: startup, output, lists, tools --strict, ping, shutdown",
+        groups=_DOCTOR,
     ),
     "login": _local("login", "sign in to a server behind a URL", "[URL]", _LOGIN),
     "logout": _silent("login", "delete the stored sign-in of a server", "[URL]", _LOGOUT),
@@ -567,7 +569,7 @@ COMMANDS: Final = {
     "completion": _silent("shell_completion", "print shell completion (bash, zsh, fish)", "SHELL"),
     "tap": _silent(
         "tap",
-        "see and cancel what a client calls on its server",
+        "watch and cancel the calls of another client",
         "[URL | -- COMMAND ARGS… | install NAME… | uninstall NAME… | status]",
         (TAP, _TAP_HTTP, _TAP_CONFIG),
     ),

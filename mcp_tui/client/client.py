@@ -773,7 +773,7 @@ def is_undelivered(row: Request) -> bool:
 
 
 def is_leaving(row: Request) -> bool:
-    """Whether the cancel of a request waits to be written."""
+    """Whether the cancel of a request is not sent yet."""
     return row.state is State.CANCEL_REQUESTED and row.signal is None and not is_undelivered(row)
 
 

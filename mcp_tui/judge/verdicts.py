@@ -186,7 +186,7 @@ class Judging:
             why = f"it ends the {what}, {disconnected - call.at:.2f} s after the call, and sends no cancel"
             return self._unseen(rule, f"{why}: neither the one nor the other" if sign else why, *told)
         waited = (observed.ended_at or call.answered_at or call.at) - call.at
-        text = f"it was not seen to give the call up: no cancel, no line, and no next call in {waited:.0f} s"
+        text = f"no sign that the client gave up: no cancel, output, or next call in {waited:.0f} s"
         return self._unseen(rule, f"{text}{ended(observed)}", *told)
 
     def _stopped(self) -> Finding | None:
@@ -285,7 +285,9 @@ class Judging:
             (at, "it gave up") for at in (*over, left, None if observed.stopped else observed.ended_at) if at
         ]
         if not marks:
-            return self._unseen("K-05", "it was not seen to give up: it waited for the handshake to the end")
+            return self._unseen(
+                "K-05", "no sign that the client gave up: it waited for the handshake to the end"
+            )
         gave_up, after = min(marks), min(marks)[0] - observed.began
         told = [EvidenceItem("it sent initialize", observed.initialize_at - observed.began)]
         if observed.servers:

@@ -190,7 +190,7 @@ class CancelAnswer(NamedTuple):
 NOT_SHARED: Final = CancelAnswer(refused="It is of a later version of mcp-tui")
 """The answer to an old :class:`ShareRequest`, whose sender shows it as the reason."""
 
-NOT_KNOWN: Final = CancelAnswer(refused="this session does not know how to do that")
+NOT_KNOWN: Final = CancelAnswer(refused="not supported by this session")
 """The answer to a request that is not understood."""
 
 

@@ -193,7 +193,7 @@ _RULE_TABLE: Final = (
          *_NEXT_WORKS),
     Rule("P-15", "initialize cancelled", "a cancel of initialize is ignored", _INVALID, unless=_handshake),
     Rule("P-16", "timed out", "a call that times out ends like one that is cancelled", _TIME_OUT, *_NOTHING_MORE[1:]),
-    Rule("P-17", "disconnected", "a disconnect is not taken for a cancel",
+    Rule("P-17", "disconnected", "a disconnect does not cancel",
          _should("Transports, Sending Messages to the Server"), unless=_over_old_http),
     Rule("P-18", "cancelled mid-work", "closing the response stream cancels the call", over_http=_NOTHING_MORE[2],
          unless=_over_new_http),

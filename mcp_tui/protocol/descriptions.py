@@ -326,7 +326,7 @@ _DESCRIPTION_TABLE: Final = (
     Description(ev.Overdue, "overdue: you are asked", HERE, "warning", repeats=True),
     Description(ev.Extended, lambda e: f"limits now {limit(e.limits.timeout)}, max {limit(e.limits.max_timeout)}",
                 repeats=True),
-    Description(ev.Paused, "clocks stopped: waiting for you", HERE, "muted", repeats=True),
+    Description(ev.Paused, "timers paused: waiting for you", HERE, "muted", repeats=True),
     Description(ev.Resumed, "clocks run again", HERE, "muted", repeats=True),
     # -- more than one message for one request
     Description(ev.InputRequired, lambda e: f"input required, round {e.round}: {_cut(e.asks) or 'to try again'}", IN,

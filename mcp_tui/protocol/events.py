@@ -35,7 +35,7 @@ class RequestEvent(Event):
 
 @fact
 class Called(RequestEvent):
-    """A request was made and waits to be written.
+    """A request was made and is not sent yet.
 
     ``name`` is the tool, the resource's URI, the prompt, or empty. ``internal`` marks a request that the client makes
     for itself (handshake, lists for the catalogue). ``parent`` is the request for which it does so, such as the task

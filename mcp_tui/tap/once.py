@@ -662,7 +662,7 @@ class OnceGuard:
 
 _OF_ROUNDS: Final = ("requestState", "inputResponses")
 
-_SILENT: Final = "it was cancelled, and nothing more came of it"
+_SILENT: Final = "it was cancelled, and no reply arrived"
 
 
 def members(message: Json) -> list[Json]:

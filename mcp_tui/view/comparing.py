@@ -117,10 +117,10 @@ def _timing(before: Side, after: Side, now: float) -> Iterator[Line]:
     first, second = before.row.answered_after, after.row.answered_after
     if first and second:
         faster, ratio = second < first, max(first, second) / min(first, second)
-        yield fact("time", safe("{:.1f} × as {}", ratio, "fast" if faster else "slow"), cells=2 + 6)
+        yield fact("time", safe("{:.1f} × as {}", ratio, "fast" if faster else "slow"))
     for side, sign in ((before, "−"), (after, "+")):
         if side.row.answered_after is None:
-            yield fact("time", safe("{} {}", sign, _unanswered(side.row, now)), cells=2 + 6)
+            yield fact("time", safe("{} {}", sign, _unanswered(side.row, now)))
 
 
 def _unanswered(row: Request, now: float) -> SafeText:

@@ -142,15 +142,15 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
 def _about(row: Request) -> Iterable[Line]:
     idle, maximum = row.limits.timeout, row.limits.max_timeout
     limits = (
-        NOTHING if idle is None else safe("timeout {}", durations.limit(idle)),
-        NOTHING if maximum is None else safe("max timeout {}", durations.limit(maximum)),
+        NOTHING if idle is None else durations.limit(idle),
+        NOTHING if maximum is None else safe("max {}", durations.limit(maximum)),
     )
     yield fact("what", request(row))
     yield fact("id", safe("{}{}", brief(str(row.id), 80), ", internal" if row.internal else ""))
-    yield fact("limit", join(limits, ", ") or words("none"))
+    yield fact("timeout", join(limits, " · ") or words("none"))
 
 
-def fact(name: str, value: SafeText, tone: str = "", *, cells: int = 6) -> Line:
+def fact(name: str, value: SafeText, tone: str = "", *, cells: int = 8) -> Line:
     """Returns a line of a list of facts: a name, padded to ``cells``, and its value."""
     return line((safe("{:<{}}", name, cells), "muted"), (value, tone))
 
@@ -364,7 +364,7 @@ def answer_sections(response: Json, *, error: bool = False, broken: Sequence[Pro
             name: value for name, value in as_object(response).items() if name not in known or _odd(value)
         }
     if rest or not found:
-        title = words("Also in the result") if found else words("Result")
+        title = words("Other content") if found else words("Result")
         sections.append(Section(title, page=JsonPage(rest)))
     return sections
 

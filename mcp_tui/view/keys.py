@@ -160,7 +160,7 @@ EVERYWHERE: Final = Scope("everywhere", "Everywhere", keys=(
     Key("app.palette", "ctrl+p", "palette", "Palette", "find and run any command", footer=13, hidden=True, priority=True),
     Key("app.keys", "f1,ctrl+underscore", "app.help", "Keys", "show the keys that work here", hidden=True, priority=True),
     Key("app.interrupt", "ctrl+c", "quit", "Cancel, copy or quit", "copy selected text; else cancel the selected request, or close the dialog; else quit", hidden=True),
-    Key("app.redraw", "ctrl+l", "redraw", "Redraw", "draw the whole screen again, over what others wrote on it"),
+    Key("app.redraw", "ctrl+l", "redraw", "Redraw", "redraw the screen"),
     Key("app.suspend", "ctrl+z", "suspend", "Suspend", "suspend (fg resumes); in a text field: undo"),
     Key("app.quit", "ctrl+q", "quit", "Quit", "quit (confirms if requests are running)", priority=True),
 ))
@@ -174,7 +174,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("request.cancel-all", "X", "cancel_all", "Cancel all", "cancel all running requests that the filter shows, with a reason", title="Cancel all running requests", footer=3, wide=True, priority=True, acts=True),
     Key("request.new", "n", "new", "New", "call a tool", title="Call a tool", footer=4, priority=True, acts=True),
     Key("request.again", "r", "again", "Again", "repeat the request, with a new id", title="Repeat", footer=5, priority=True, acts=True),
-    Key("request.repeat", "R", "repeat", "Repeat n times", "repeat the request several times at once and sum up: median, worst, failures, late", title="Repeat several times", priority=True, acts=True),
+    Key("request.repeat", "R", "repeat", "Repeat n times", "repeat N times in parallel; show median, worst, failures, late", title="Repeat several times", priority=True, acts=True),
     Key("request.edit", "e", "edit", "Edit", "edit the arguments of the selected call, and send it again", title="Edit the arguments and send again", footer=6, priority=True, acts=True),
     Key("request.saved", "b", "saved", "Saved calls", "saved calls: call one, or save the selected one", priority=True, acts=True),
     Key("watch.pin", "W", "pin", "Repeat on change", "with --watch: repeat the selected request after each change of the server's files", title="Repeat the request after each change", priority=True, acts=True),
@@ -340,7 +340,7 @@ TIMELINE: Final = Scope("timeline", "The pane Timeline", within=("workbench", "r
     Key("timeline.later", "right,l", "pan(1)", "Later", "scroll to later requests", footer=-6),
     Key("timeline.now", "home,g", "newest", "Now", "go to the present, and follow"),
     Key("timeline.start", "end,G", "oldest", "Start", "to the first request"),
-    Key("timeline.activate", "enter", "activate", "To its row", "go to the row of the request", footer=-9),
+    Key("timeline.activate", "enter", "activate", "Go to request", "go to the row of the request", footer=-9),
 ))
 
 PAGE: Final = Scope("page", "A page of a result", within=("result",), keys=(

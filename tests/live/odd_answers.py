@@ -103,7 +103,7 @@ NOT_UNDERSTOOD: Final[dict[str, bytes]] = {
     "elapsed too long": _session().replace(b'"elapsed": 1.0', b'"elapsed": 1' + b"0" * 5000),
     "NaN": _session().replace(b"1.0", b"NaN"),
     "a version that is a text": _session(version="2")[:-20] + b"\n",
-    "refused": _line({"refused": "this session does not know how to do that"}),
+    "refused": _line({"refused": "not supported by this session"}),
     "an empty object": b"{}\n",
     "a list": b"[]\n",
     "a number": b"7\n",

@@ -39,6 +39,9 @@ ID_0: Final = ("P-23",)
 OPEN: Final = ("P-24",)
 """It leaves the stream of a cancelled call open."""
 
+AGAIN: Final = ("P-34",)
+"""It runs a request again that is delivered twice in a session."""
+
 CLOSED: Final = {"P-01", "P-02", "P-05", "P-16"}
 """What cannot be seen where the cancel is the closing of the stream."""
 
@@ -64,10 +67,10 @@ PROBED: Final[dict[Case, Expected]] = {
     Case("everything", "stdio", LEGACY, OWN_TOOL): Expected(
         GOES_ON, WORKS_ON, UNINITIALIZED, ID_0, stops="no"
     ),
-    Case("everything", "http", LEGACY, OWN_TOOL): Expected(GOES_ON, WORKS_ON, ID_0, OPEN, stops="no"),
+    Case("everything", "http", LEGACY, OWN_TOOL): Expected(GOES_ON, WORKS_ON, ID_0, OPEN, AGAIN, stops="no"),
     # it answers with an error of code 0, and dies where the tool answers as well: at completion, or when swallowed
     Case("mcp1", "stdio", LEGACY): Expected(ANSWERS, TOGETHER, chance=("P-07", "P-22")),
-    Case("mcp1", "http", LEGACY): Expected(ANSWERS, chance=("P-07", "P-22")),
+    Case("mcp1", "http", LEGACY): Expected(ANSWERS, AGAIN, chance=("P-07", "P-22")),
     # a sync tool holds up everything: the cancel is read when the result was written, of which it may die
     Case("mcp1", "stdio", LEGACY, "blocking"): Expected(
         ANSWERS, WORKS_ON, TOGETHER, chance=("P-14",), stops="no"
@@ -96,11 +99,11 @@ PROBED: Final[dict[Case, Expected]] = {
     # silent and stopped; "1" is taken for 1
     Case("mcp2", "stdio", LEGACY): Expected(AS_STRING),
     Case("mcp2", "stdio", MODERN): Expected(AS_STRING),
-    Case("mcp2", "http", LEGACY): Expected(ANSWERS, AS_STRING),  # error -32800
+    Case("mcp2", "http", LEGACY): Expected(ANSWERS, AS_STRING, AGAIN),  # error -32800
     Case("mcp2", "http", MODERN): Expected(),
     Case("mcp2", "stdio", MODERN, "blocking"): Expected(WORKS_ON, AS_STRING, stops="no"),
     Case("sdk1", "stdio", LEGACY): Expected(UNINITIALIZED, ID_0),
-    Case("sdk1", "http", LEGACY): Expected(ID_0, OPEN),
+    Case("sdk1", "http", LEGACY): Expected(ID_0, OPEN, AGAIN),
     Case("sdk1", "stdio", LEGACY, "blocking"): Expected(
         ("P-01", "P-16"), WORKS_ON, UNINITIALIZED, chance=("P-05", "P-23", "P-27"), stops="no"
     ),
@@ -110,7 +113,7 @@ PROBED: Final[dict[Case, Expected]] = {
     Case("server2", "http", LEGACY): Expected(ANSWERS, ("P-02", "P-17"), WORKS_ON, stops="no"),
     Case("server2", "http", MODERN): Expected(),
     Case("fastmcp4", "stdio", MODERN): Expected(AS_STRING),
-    Case("fastmcp4", "http", LEGACY): Expected(ANSWERS, AS_STRING),
+    Case("fastmcp4", "http", LEGACY): Expected(ANSWERS, AS_STRING, AGAIN),
     # it knows nothing of cancels, but over HTTP in 2026-07-28 the work ends with its stream
     Case("tmcp", "stdio", MODERN): Expected(WORKS_ON, must=(*ANSWERS, *TOGETHER, "P-02"), stops="no"),
     Case("tmcp", "http", MODERN): Expected(),

@@ -47,10 +47,10 @@ SEQUENCE = re.compile(
 )
 
 OWN = re.compile(
-    rb"[0-9;:]*m|[0-9]+;[0-9]+H|H|\?(?:1000|1002|1003|1004|1006|1015|1016|1049|2004|2026|2048|25|7)[hl]"
+    rb"[0-9;:]*m|[0-9]+;[0-9]+H|H|[0-9]+G|\?(?:1000|1002|1003|1004|1006|1015|1016|1049|2004|2026|2048|25|7)[hl]"
     rb"|\?2026\$p|\?2048\$p|>(?:1|25)u|<u|2[23];2t"
 )
-"""Textual's control sequences: colours, places, modes on and off, two questions, the keyboard; ours: the window's title."""
+"""Textual's control sequences: colours, places, modes on and off, two questions, the keyboard; ours: columns, the title."""
 
 
 def foreign(raw: bytes) -> Counter[bytes]:

@@ -87,7 +87,7 @@ def test_every_event_of_a_request_has_its_words():
         "  +1.000 ← progress 1 rows (progress did not increase)",
         "  +2.000 ! overdue: you are asked",
         "  +3.000 ! limits now 90s, max none",
-        "  +4.000 ! clocks stopped: waiting for you",
+        "  +4.000 ! timers paused: waiting for you",
         "  +5.000 ! clocks run again",
     ]
     end = ev.Settled(at=4.0, id=1)
@@ -116,7 +116,7 @@ def test_facts_of_a_cancel():
     assert found["badge"] == "◔ cancelling 0.2s ago · after 8.5s"
     assert found["why"] == "you: wrong table"
     assert found["via"] == "notifications/cancelled: sent"
-    assert found["limit"] == "timeout 60s, max timeout 10m"
+    assert found["timeout"] == "60s · max 10m"
     assert known(started(), cancelled(), late())["then"] == "late result at +412 ms, ignored"
     big = late(Kind.OVERSIZE, size=191_000_000)
     assert (
@@ -185,7 +185,7 @@ def test_the_text_of_a_result_is_shown_as_a_person_reads_it():
     odd = answer_sections(
         {"content": [{"type": "text", "text": "one"}, "odd"], "more": {"n": 1}, "_meta": {}}
     )
-    assert titles(odd) == ["", "Also in the result"]
+    assert titles(odd) == ["", "Other content"]
     assert "odd" in "".join(lines(odd[1]))
     assert "more" in "".join(lines(odd[1]))
     assert lines(answer_sections({"contents": [{"uri": "x", "text": "a"}]})[0]) == ["a"]

@@ -19,7 +19,7 @@ WITH_REQUESTS: Final = frozenset({"workbench", "recording"})
 
 
 _STATE_MEANINGS: Final = {
-    badges.QUEUED: words("waits to be written"),
+    badges.QUEUED: words("not sent yet"),
     badges.IN_FLIGHT: words("sent, no answer yet"),
     badges.OVERDUE: words("past its timeout; you are asked what to do"),
     badges.AWAITING_INPUT: words("the server asks something"),
