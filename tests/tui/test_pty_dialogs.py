@@ -24,7 +24,6 @@ DIALOGS = {
     "R": ["╭─ Repeat ", "How many times"],
     "e": ["╭─ Call echo", "^s Call"],
     "d": ["compared", "− first"],
-    "P": ["Does this server stop when told to?", "enter Start"],
 }
 """What is on the screen then, by the key."""
 
@@ -37,13 +36,18 @@ def test_a_dialog_opens_with_few_bytes(columns: int, lines: int, terminals: Call
 
     def opened(key: str, *needles: str) -> None:
         """Press a key, and count what comes until these words stand on the screen, and nothing follows."""
-        before, last = len(terminal.raw), -1
+        before = drawn()  # what closed before is drawn
         terminal.press(key)
         terminal.see(*needles)
+        costs[needles[0]] = drawn() - before
+
+    def drawn() -> int:
+        """Read until nothing follows; return the bytes so far."""
+        last = -1
         while last != len(terminal.raw):
             last = len(terminal.raw)
             terminal.read()
-        costs[needles[0]] = last - before
+        return last
 
     def call(tool: str, arguments: str, state: str) -> None:
         opened("n", "╭─ Call a tool", "esc Close")
