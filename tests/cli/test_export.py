@@ -116,7 +116,7 @@ def test_one_request_as_markdown(capfd: Capture):
     fenced = re.findall(r"```(\w*)\n(.*?)\n```", shown, re.DOTALL)
     assert [language for language, _ in fenced] == ["", "", "json", "json"]
     facts, timeline, sent, answered = (text for _, text in fenced)
-    assert "then  late result at +412 ms, ignored" in facts
+    assert "then    late result at +412 ms, ignored" in facts
     assert timeline.splitlines() == [
         "  +0.000 → tools/call",
         "  +2.000 ! cancel requested by user: wrong table",
@@ -160,7 +160,7 @@ def test_without_a_format_the_newest_request_is_an_issue(capfd: Capture):
 
 def test_one_cancelled_request_says_for_how_long_it_was_watched(capfd: Capture):
     keep(ONE, connected(), called(1), cancelled(1), ev.Unwatched(at=104.0, id=1), ev.Settled(at=104.0, id=1))
-    assert "then  no reply (watched 2.0 s)" in export(capfd, "markdown", "--id", "1")
+    assert "then    no reply (watched 2.0 s)" in export(capfd, "markdown", "--id", "1")
 
 
 def test_cancellations_as_markdown(capfd: Capture):

@@ -45,7 +45,7 @@ class TestCancelling:
             assert re.search(r"late result (at \+|bet)", log)
             await driven.press("1")
             shown = driven.inside("detail")
-            assert "why   you: slow" in shown
+            assert "why     you: slow" in shown
             await driven.press("end")
             sections = {str(section.title) for section in driven.sections}
             assert "Late result, not used" in sections

@@ -62,8 +62,8 @@ def test_a_tool_costs_what_a_model_is_given_of_it():
     assert costs.cost({"name": "\ud800", "inputSchema": deep}) > 0
     shown = said(Entry("tools", sent), 5000)["Tool"]
     assert shown[1:] == [
-        "cost  65 B, ≈ 17 tokens of a model's context",
-        "size  results up to 5.0 kB in this session",
+        "cost    65 B, ≈ 17 tokens of a model's context",
+        "size    results up to 5.0 kB in this session",
     ]
 
 
@@ -199,11 +199,11 @@ def test_a_tool_with_all_that_it_may_say() -> None:
     }
     shown = said(Entry("tools", raw))
     assert shown["Tool"] == [
-        "name  crawl",
-        "title Crawl a site",
-        "task  optional",
-        'icon  {"src":"https://x.example/i.png","mimeType":"image/png","sizes":["48x48","any"]}',
-        "cost  88 B, ≈ 22 tokens of a model's context",
+        "name    crawl",
+        "title   Crawl a site",
+        "task    optional",
+        'icon    {"src":"https://x.example/i.png","mimeType":"image/png","sizes":["48x48","any"]}',
+        "cost    88 B, ≈ 22 tokens of a model's context",
     ]
     assert shown["Description"] == ["Follows links.", "Slowly."]
     assert shown["Server claims (unverified)"] == ["read-only"]
@@ -218,7 +218,7 @@ def test_a_resource_and_a_prompt() -> None:
         "resources", {"uri": "a:b", "mimeType": "text/plain", "size": 7, "annotations": {"priority": 1}}
     )
     shown = said(resource)
-    assert shown["Resource"] == ["uri   a:b", "type  text/plain", "bytes 7"]
+    assert shown["Resource"] == ["uri     a:b", "type    text/plain", "bytes   7"]
     assert any("priority" in each for each in shown["Server claims (unverified)"])
     prompt = Entry("prompts", {"name": "p", "arguments": [{"name": "code", "required": True}]})
     assert any("code" in each for each in said(prompt)["Arguments"])

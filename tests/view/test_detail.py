@@ -30,7 +30,7 @@ def told(*events: ev.Event | Sequence[ev.Event]) -> list[str]:
 
 def known(*events: ev.Event | Sequence[ev.Event], now: float = 9.0) -> dict[str, str]:
     lines = [line.text for line in facts(row(*events), now)]
-    return {"badge": lines[0], **{line[:6].strip(): line[6:] for line in lines[1:]}}
+    return {"badge": lines[0], **{line[:8].strip(): line[8:] for line in lines[1:]}}
 
 
 def test_history_counts_from_the_writing():
