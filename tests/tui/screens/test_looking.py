@@ -73,7 +73,7 @@ async def test_the_arguments_of_a_tool_are_a_table_and_a_key_shows_the_schema(si
         assert entry is not None
         name = entry.name
         await driven.press("1", "z")
-        await driven.until(lambda: f"name  {name}" in driven.inside("detail"))
+        await driven.until(lambda: f"name    {name}" in driven.inside("detail"))
         await driven.press("G")
         await driven.until(lambda: "shows the raw schema" in driven.inside("detail"))
         assert "Required" in driven.inside("detail")
@@ -81,4 +81,4 @@ async def test_the_arguments_of_a_tool_are_a_table_and_a_key_shows_the_schema(si
         await driven.press("t", "g")
         await driven.until(lambda: '"properties"' in driven.inside("detail"))
         await driven.press("0", "1")
-        await driven.until(lambda: f"name  {name}" not in driven.inside("detail"))
+        await driven.until(lambda: f"name    {name}" not in driven.inside("detail"))
