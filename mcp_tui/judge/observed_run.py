@@ -245,6 +245,11 @@ class ObservedRun:
         if at is None or call.signal is not Signal.STREAM_CLOSED:
             return at is not None
         later = any(each.at >= at for each in (*self.nexts, *filter(None, [self.gave_up])))
+        # A next call may be read before the close that preceded it; its answer reached a client that still ran.
+        later |= any(
+            each.cancelled_at is None and each.answered_at is not None and each.answered_at >= at
+            for each in self.nexts
+        )
         return later or self.ended_at is None or self.ended_at - at >= CONNECTION_END_SECONDS
 
     @property

@@ -73,7 +73,9 @@ def test_a_good_client_draws_no_complaint_in_any_cell(language: str, transport: 
     )
     assert fallen(report) == set(), report.findings
     closes = {"K-07", "K-08", "K-09", "K-17"} if (transport, era) == ("http", "modern") else set[str]()
-    assert {rule for rule, found in report.findings.items() if found.verdict is UNSEEN} == closes
+    assert {rule for rule, found in report.findings.items() if found.verdict is UNSEEN} == closes, (
+        report.findings
+    )
 
 
 def test_a_client_that_says_nothing_passes_nothing():

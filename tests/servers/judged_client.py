@@ -13,6 +13,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -42,6 +43,26 @@ LEAVES = RULE == "K-15" and ((FAULT == "leaves" and EXPERIMENT.startswith("sig")
 """Whether the server is left behind by the signal of this experiment."""
 LOCK = threading.RLock()
 NEWS = threading.Condition(LOCK)
+
+
+class Closing:
+    """Closes the connection of a request before it returns, so that what is sent next comes after it."""
+
+    def __init__(self) -> None:
+        self.stream: socket.socket | None = None
+        self.is_set = False
+
+    def connected(self, stream: socket.socket) -> None:
+        with LOCK:
+            self.stream = stream
+            if self.is_set:
+                self.set()
+
+    def set(self) -> None:
+        with LOCK, suppress(OSError):
+            self.is_set = True
+            if self.stream is not None:
+                self.stream.shutdown(socket.SHUT_RDWR)
 
 
 def planted(rule: str, *faults: str) -> bool:
@@ -85,7 +106,7 @@ class Pipe:
             self.client.take(json.loads(line))
         self.client.failed("reset")
 
-    def send(self, message: dict[str, Any], closing: threading.Event | None = None) -> None:
+    def send(self, message: dict[str, Any], closing: Closing | None = None) -> None:
         assert self.process.stdin is not None
         with LOCK, suppress(BrokenPipeError):  # the server may have ended
             # unbuffered: a signal may come within
@@ -118,7 +139,7 @@ class Http:
         self.host, _, self.path = URL.removeprefix("http://").partition("/")
         self.session = ""
 
-    def send(self, message: dict[str, Any], closing: threading.Event | None = None) -> None:
+    def send(self, message: dict[str, Any], closing: Closing | None = None) -> None:
         if "method" in message and "id" in message:
             threading.Thread(target=self.post, args=(message, closing), daemon=True).start()
         else:
@@ -138,13 +159,13 @@ class Http:
             told |= {"MCP-Protocol-Version": "2025-11-25", "Mcp-Session-Id": self.session}
         return told
 
-    def post(self, message: dict[str, Any], closing: threading.Event | None = None) -> None:
+    def post(self, message: dict[str, Any], closing: Closing | None = None) -> None:
         connection = http.client.HTTPConnection(self.host)
         fault = "reset"
         with suppress(OSError, http.client.HTTPException, ValueError):
             connection.request("POST", f"/{self.path}", json.dumps(message), self.headers(message))
             if closing is not None and (stream := connection.sock) is not None:
-                threading.Thread(target=lambda: (closing.wait(), stream.shutdown(2)), daemon=True).start()
+                closing.connected(stream)
             answer = connection.getresponse()
             fault = {404: "session", 502: "gateway", 503: "gateway", 504: "gateway"}.get(answer.status, "cut")
             self.session = answer.headers.get("Mcp-Session-Id") or self.session
@@ -172,7 +193,7 @@ class Client:
     def __init__(self) -> None:
         self.ids = itertools.count(0 if RULE == "good" else 1)
         self.answers: dict[Any, dict[str, Any]] = {}
-        self.open: dict[Any, threading.Event] = {}
+        self.open: dict[Any, Closing] = {}
         self.given_up: list[Any] = []
         self.asked: list[Any] = []
         self.taken_back: list[Any] = []
@@ -281,7 +302,7 @@ class Client:
         meta: dict[str, Any] = dict(META) if MODERN else {}
         if token is not None:
             meta["progressToken"] = token
-        self.open[id] = closing = threading.Event()
+        self.open[id] = closing = Closing()
         params = {**params, **({"_meta": meta} if meta else {})}
         self.transport.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params}, closing)
         return closing
