@@ -7,11 +7,13 @@ by this module if it is plain, in a tenth of the time, else by argparse. A posit
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from collections.abc import Sequence
 from itertools import takewhile
 from types import SimpleNamespace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from mcp_tui.cli.options import COMMANDS, COUNTING, FILTERING, PAIRS, VALUED, defaults_of, options_of
 from mcp_tui.cli.output import Failure, HelpAsked
@@ -26,6 +28,9 @@ _HOST: Final = late(
     r"(localhost|[\w-]+(\.[\w-]+)+|\[[\da-fA-F:]+\])(:\d+)?(/.*)?|[\w.-]+:\d+(/.*)?", re.ASCII
 )
 """A URL without its scheme."""
+
+STDIN_CHARACTERS: Final = 65536
+"""The maximum length of the line of ``--stdin``."""
 
 
 class Words(NamedTuple):
@@ -131,6 +136,9 @@ def read(arguments: Sequence[str]) -> Words:
         from mcp_tui.cli import version
 
         raise HelpAsked(version.text())
+    if getattr(options, "stdin", False):
+        given = [each for each in arguments[:cut] if each != "--stdin"]
+        return read([*given, *_from_stdin(), *arguments[cut:]])
     if command == []:
         raise Failure("No server command after --. Put the program and its arguments there.")
     grouped: list[list[str]] = getattr(options, "before", [])
@@ -148,6 +156,17 @@ def read(arguments: Sequence[str]) -> Words:
     given = Words(name, options, words, pairs, url, command)
     _refuse_words(given)
     return given
+
+
+def _from_stdin() -> list[str]:
+    """Returns the arguments in the first line of stdin."""
+    try:
+        found: Any = json.loads(sys.stdin.readline(STDIN_CHARACTERS))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in cast("list[Any]", found)):
+        raise Failure('No arguments on stdin. Write a JSON list of texts in one line, such as ["7bc6/3"].')
+    return cast("list[str]", found)
 
 
 def _refuse_words(given: Words) -> None:

@@ -314,6 +314,24 @@ _SNAPSHOT: Final = _own(
 
 _DOCTOR: Final = (_own(Option("--strict", "", "also fail (exit 9) on warnings")), _REPORTS)
 
+_VIA: Final = OptionGroup(
+    "on other machines, in containers, of other users",
+    Option(
+        "--via",
+        "COMMAND",
+        "mcp-tui there: behind 'ssh build1', or a name of [via] in the settings (repeatable)",
+        many="via",
+    ),
+    Option(
+        "--via-timeout",
+        "S",
+        "seconds that each may take to answer (10; 0 = no limit)",
+        type=number,
+        default=10.0,
+    ),
+)
+_STDIN: Final = Option("--stdin", "", "read further arguments from stdin: one line, a JSON list")
+
 _CAUSE_NAMES: Final = ("user", "timeout", "max_timeout", "shutdown", "parent", "client")
 _LOG_OPTIONS: Final = (
     OptionGroup(
@@ -443,6 +461,7 @@ _TAP_CONFIG: Final = OptionGroup(
 _CANCEL_OPTIONS: Final = _own(
     Option("--reason", "TEXT", "reason, for the server and the client"),
     Option("--allow", "", "let one call through that is equal to this one, which tap --once refused"),
+    _STDIN,
 )
 
 
@@ -573,9 +592,12 @@ COMMANDS: Final = {
         "[URL | -- COMMAND ARGS… | install NAME… | uninstall NAME… | status]",
         (TAP, _TAP_HTTP, _TAP_CONFIG),
     ),
-    "ps": _local("running_sessions", "list what is in flight in every running session", groups=(_PS,)),
-    "cancel": _silent(
-        "running_sessions", "cancel a request in a running session", "SESSION/ID", (_CANCEL_OPTIONS,)
+    "ps": _local("running_sessions", "list what is in flight in every running session", groups=(_PS, _VIA)),
+    "cancel": _local(
+        "running_sessions",
+        "cancel a request in a running session",
+        "[HOST:]SESSION/ID",
+        (_CANCEL_OPTIONS, _VIA),
     ),
     "attach": _silent(
         "open_workbench", "open a running session, or all of a client, in the workbench", "[SESSION|CLIENT]"

@@ -61,10 +61,12 @@ def _ps(given: Words) -> int:
     lines = _flat if given.options.flat else _by_client
     if not given.options.watch:
         running, unknown = _found(given)
-        if unknown:
-            warn(
-                f"What is in flight in {len(unknown)} of {len(running) + len(unknown)} sessions is not known."
-            )
+        silent = [each for each in unknown if each.problem is not Problem.UNREACHABLE]
+        if len(silent) < len(unknown):
+            hosts = ", ".join(each.host for each in unknown if each not in silent)
+            warn(f"What is in flight behind {hosts} is not known.")
+        if silent:
+            warn(f"What is in flight in {len(silent)} of {len(running) + len(silent)} sessions is not known.")
         show(_rows(running, unknown), lines(running, unknown), as_json=given.options.json)
         return Exit.UNREACHABLE if unknown else Exit.COMPLETED
     first = True
@@ -81,7 +83,12 @@ def _ps(given: Words) -> int:
 
 def _found(given: Words) -> tuple[list[Running], list[Unknown]]:
     """Returns the running sessions, all or those of one client, and the sessions whose client is unknown."""
-    running, unknown = sessions()
+    if given.options.via:
+        from mcp_tui.cli import via  # Imported late: ps must be fast without other hosts.
+
+        running, unknown = via.sessions(given)
+    else:
+        running, unknown = sessions()
     if given.options.client is not None:
         running = [
             each for client in clients_named(running, given.options.client) for each in client.sessions
@@ -93,13 +100,17 @@ def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]
     """Returns each request in flight as JSON, and each session without a readable answer as one without an id."""
     rows: list[dict[str, Any]] = []
     for each in running:
-        rows += [request_row(each, row) for row in each.summary.requests]
+        rows += [_of_host(each.host) | request_row(each, row) for row in each.summary.requests]
     members = (*SHOWN_OF_SESSION, *InFlight._fields)
     for each in unknown:
-        rows.append(
-            {"session": each.name, **dict.fromkeys(members), "state": each.problem.value, "detail": each.why}
-        )
+        name = each.name.rpartition(":")[2] or None
+        about = {"session": name, **dict.fromkeys(members), "state": each.problem.value, "detail": each.why}
+        rows.append(_of_host(each.host) | about)
     return rows
+
+
+def _of_host(host: str) -> dict[str, Any]:
+    return {"host": host} if host else {}
 
 
 def request_row(session: Running, row: InFlight) -> dict[str, Any]:
@@ -107,7 +118,7 @@ def request_row(session: Running, row: InFlight) -> dict[str, Any]:
     summary = session.summary
     of = {name: getattr(summary, name) for name in SHOWN_OF_SESSION}
     of["client_folder"] = summary.client_folder or None
-    return {"session": session.name, **of, **row._asdict(), "message": row.message or None}
+    return {"session": session.name.rpartition(":")[2], **of, **row._asdict(), "message": row.message or None}
 
 
 def _by_client(running: list[Running], unknown: list[Unknown]) -> list[str]:
@@ -122,6 +133,7 @@ def _by_client(running: list[Running], unknown: list[Unknown]) -> list[str]:
                 cells.append((safe("  {}", request), *others))
         count = len(cells) - begun
         parts = [brief(client.client_name, 60), brief(client.where, 80)]
+        parts += [safe("on {}", host) for host in {client.sessions[0].host} - {""}]
         parts.append(safe("{:,} in flight", count) if count else words("nothing in flight"))
         idle = [
             safe("{} ({})", brief(each.summary.server, 40), each.name)
@@ -239,7 +251,20 @@ def _cancel(given: Words) -> int:
         raise Failure("Name one request as SESSION/ID. mcp-tui ps lists them.")
     if given.options.allow and given.options.reason is not None:
         raise Failure("Use either --allow or --reason: nothing is cancelled by --allow.")
-    out((_allow if given.options.allow else cancel_request)(given.words[0], given.options.reason or ""))
+    try:
+        if given.options.via or ":" in given.words[0].partition("/")[0]:
+            from mcp_tui.cli import via  # Imported late: only for other hosts.
+
+            text = via.cancel(given)
+        else:
+            request = _allow if given.options.allow else cancel_request
+            text = request(given.words[0], given.options.reason or "")
+    except Failure as failure:
+        if not given.options.json:
+            raise
+        out(dump({"status": failure.status, "message": str(failure)}))
+        return failure.status
+    out(dump({"status": Exit.COMPLETED, "message": text}) if given.options.json else text)
     return Exit.COMPLETED
 
 

@@ -193,6 +193,7 @@ class Settings(SettingsTable):
     auth: AuthSettings = field(default_factory=AuthSettings)
     tap: TapSettings = field(default_factory=TapSettings)
     servers: dict[str, ServerOverrides] = field(default_factory=dict[str, ServerOverrides])
+    via: dict[str, str] = field(default_factory=dict[str, str])
     keys: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -337,8 +338,9 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
         try:
             text = read_text(file, SETTINGS_FILE_BYTES)
             table = parse_toml(text, file)
-            if isinstance(table.get("keys"), dict):  # ids of keys have dots, and may be quoted or not
-                table["keys"] = joined(table["keys"])
+            for name in ("keys", "via"):  # ids of keys and names of hosts have dots, and may be quoted or not
+                if isinstance(table.get(name), dict):
+                    table[name] = joined(table[name])
             origins = {".".join(_spelled(path)): at(file, line) for path, line in toml_lines(text).items()}
         except ConfigError as error:
             wrong.append(str(error))
@@ -361,8 +363,10 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
 
 
 def _spelled(keys: Keys) -> Keys:
-    """Returns the path of a setting with dashes in place of ``_``, except in names of servers, tools, and keys."""
-    named = {"servers": {1, 3}, "tap": {2, 4}, "keys": {*range(1, len(keys))}}.get(keys[0], set[int]())
+    """Returns the path of a setting with dashes in place of ``_``, except in names of servers, tools, hosts, and keys."""
+    named = {"servers": {1, 3}, "tap": {2, 4}, "keys": {*range(1, len(keys))}, "via": {1}}.get(
+        keys[0], set[int]()
+    )
     return tuple(key if place in named else _dashed(key) for place, key in enumerate(keys))
 
 

@@ -38,6 +38,8 @@ class Problem(Enum):
     OTHER_VERSION = "other_version"
     """The answer is of a later version."""
     NOT_UNDERSTOOD = "not_understood"
+    UNREACHABLE = "unreachable"
+    """It is of a host (:mod:`mcp_tui.live.via`) that could not be asked."""
 
 
 # -- requests --------------------------------------------------------------------------------------------------
@@ -211,6 +213,46 @@ def read_cancel(line: bytes | bytearray) -> CancelAnswer | Problem:
     return _read(line, _cancel_answer)
 
 
+def read_rows(output: bytes) -> dict[str, Summary | tuple[Problem, str]]:
+    """Returns the sessions in the output of ``ps --json`` by their names; of one without an answer, why it has none.
+
+    Raises:
+        Exception: one of :data:`UNREADABLE`.
+    """
+    rows = json.loads(output.decode(), parse_constant=_not_json)
+    if type(rows) is not list:
+        raise TypeError
+    made: dict[str, Summary | tuple[Problem, str]] = {}
+    requests: dict[str, list[InFlight]] = {}
+    for row in cast("list[dict[str, Any]]", rows):
+        name = _text(row["session"])
+        if not (name.isascii() and name.replace("-", "").isalnum()):
+            raise ValueError
+        if row["id"] is None:
+            made[name] = Problem(row["state"]), _text(row["detail"])
+            continue
+        requests.setdefault(name, []).append(_in_flight(row))
+        made.setdefault(
+            name, _summary({**row, "name": row["server"], "pid": 1, "recording": "", "requests": []})
+        )
+    for name, some in requests.items():
+        if isinstance(summary := made[name], Summary):
+            made[name] = summary._replace(requests=tuple(some))
+    return made
+
+
+def read_message(output: bytes) -> tuple[int, str]:
+    """Returns the exit status and the sentence in the output of ``cancel --json``.
+
+    Raises:
+        Exception: one of :data:`UNREADABLE`.
+    """
+    members = _object(output)
+    if type(status := members["status"]) is not int:
+        raise TypeError
+    return status, _text(members["message"])
+
+
 def _summary(members: dict[str, Any]) -> Summary:
     requests = members["requests"]
     if type(requests) is not list:
@@ -227,7 +269,7 @@ def _summary(members: dict[str, Any]) -> Summary:
         recording=recording,
         requests=tuple(map(_in_flight, cast("list[Any]", requests))),
         client_pid=_maybe(_pid, members.get("client_pid")),
-        client_folder=_text(members.get("client_folder", "")),
+        client_folder=_maybe(_text, members.get("client_folder")) or "",
         client_started=_maybe(_seconds, members.get("client_started")),
     )
 

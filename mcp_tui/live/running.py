@@ -14,11 +14,19 @@ from mcp_tui.live.sockets import ANSWER_SECONDS, LIST_SECONDS, Answer, ask, sock
 
 
 class Running(NamedTuple):
-    """A running session: its name, the path of its socket, and its answer. Texts of its client and server are hostile."""
+    """A running session: its name, the path of its socket, and its answer. Texts of its client and server are hostile.
+
+    The name of a session behind ``--via`` begins with that of its host and a colon, and its path is of no use here.
+    """
 
     name: str
     path: Path
     summary: Summary
+
+    @property
+    def host(self) -> str:
+        """The name of its host, empty for this machine."""
+        return self.name.rpartition(":")[0]
 
     @property
     def client_name(self) -> str:
@@ -65,6 +73,11 @@ class Unknown(NamedTuple):
     problem: Problem
     why: str
 
+    @property
+    def host(self) -> str:
+        """The name of its host, empty for this machine. For the host as a whole, the session has no name."""
+        return self.name.rpartition(":")[0]
+
 
 def sessions(known: Mapping[str, Path] | None = None) -> tuple[list[Running], list[Unknown]]:
     """Asks all running sessions but those of this process, or ``known`` ones; returns those that answer, and the others."""
@@ -85,16 +98,16 @@ def sessions(known: Mapping[str, Path] | None = None) -> tuple[list[Running], li
 def by_client(running: Collection[Running]) -> list[RunningClient]:
     """Returns the clients of these sessions. A session whose client has no known process is alone."""
     known = {
-        told.client_pid: told.client_started
-        for told in (each.summary for each in running)
-        if told.client_started is not None
+        (each.host, each.summary.client_pid): each.summary.client_started
+        for each in running
+        if each.summary.client_started is not None
     }
     found: dict[object, list[Running]] = {}
     for each in running:
         told = each.summary
         # A session of an earlier version does not report when its client started.
-        started = told.client_started or known.get(told.client_pid)
-        key = each.name if told.client_pid is None else (told.client_pid, started)
+        started = told.client_started or known.get((each.host, told.client_pid))
+        key = each.name if told.client_pid is None else (each.host, told.client_pid, started)
         found.setdefault(key, []).append(each)
     made = [
         RunningClient(tuple(sorted(each, key=lambda one: (one.summary.server, one.name))))
@@ -156,6 +169,6 @@ def _unknown(name: str, problem: Problem, answer: Answer) -> Unknown:
             why = f"did not answer. {process} {state}."
         case Problem.OTHER_VERSION:
             why = "is of another version of mcp-tui. Use the mcp-tui that started it, or restart it."
-        case Problem.NOT_UNDERSTOOD:
+        case Problem.NOT_UNDERSTOOD | Problem.UNREACHABLE:
             why = "gave an answer that was not understood. It may be of another version of mcp-tui."
     return Unknown(name, problem, why)
