@@ -455,6 +455,8 @@ _TAP_CONFIG: Final = OptionGroup(
         "every server of this client, such as codex or claude; with names, only its servers",
     ),
     Option("--config", "FILE", "look at this file only"),
+    Option("--serve", "", "install mcp-tui serve as a server of a client, instead of taps"),
+    Option("--allow-cancel", "", "with --serve: the agent may cancel requests of other clients"),
     Option("--yes", "", "write without asking (for scripts)"),
     Option("--json", "", "print the status as JSON"),
 )

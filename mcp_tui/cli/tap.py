@@ -22,9 +22,9 @@ def run(_name: str, given: Words) -> int:
 
         return tap_install.run(given)
     chosen = given.options
-    for option in ("all", "client", "config", "yes", "json"):
+    for option in ("all", "client", "config", "serve", "allow_cancel", "yes", "json"):
         if getattr(chosen, option):
-            raise Failure(f"--{option} goes with tap install, uninstall, or status.")
+            raise Failure(f"--{option.replace('_', '-')} goes with tap install, uninstall, or status.")
     return _relay(given) if chosen.http is None else _proxy(given)
 
 

@@ -23,7 +23,7 @@ from mcp_tui.config.once_policy import OncePolicy
 from mcp_tui.config.own_program import tap_problem, tap_version
 from mcp_tui.config.servers import discover, find
 from mcp_tui.config.sharing import Sharing, sharing
-from mcp_tui.config.sources import CLIENTS, PLAIN_FILE, REGISTRY, Source, Surroundings, place_of
+from mcp_tui.config.sources import CLIENTS, PLAIN_FILE, REGISTRY, Place, Source, Surroundings, place_of
 from mcp_tui.config.tap_words import split
 from mcp_tui.journal import index
 from mcp_tui.journal.journal_files import journal_folder
@@ -31,14 +31,16 @@ from mcp_tui.protocol import units
 from mcp_tui.protocol.states import Limits
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tap.installation import ConfigEntry, Edit, NotEditable, command_lines, options, own_path
+from mcp_tui.tap.serve_entry import SERVER_NAME, add, blank, entry_lines, future, own_places, remove
 from mcp_tui.view.text import clean
 
 FITTING_OPTIONS: Final = {
     "install": {"all", "client", "config", "yes", "timeout", "max_timeout", "name"},
-    "uninstall": {"all", "client", "config", "yes"},
+    "uninstall": {"all", "client", "config", "yes", "serve"},
     "status": {"client", "config", "json"},
+    "install --serve": {"all", "client", "config", "yes", "name", "serve", "allow_cancel"},
 }
-"""The options of each of the three."""
+"""The options of each of the three, and of ``install`` with ``--serve``."""
 
 
 @frozen
@@ -61,25 +63,33 @@ def run(given: Words) -> int:
     """
     chosen = given.options
     does, *names = given.words
-    if others := [*(given.command or ()), *filter(None, [given.url]), *(names if does == "status" else ())]:
+    serve = chosen.serve or (does == "install" and chosen.allow_cancel)
+    what = f"{does} --serve" if serve and does == "install" else does
+    extra = names if does == "status" or chosen.serve else ()
+    if others := [*(given.command or ()), *filter(None, [given.url]), *extra]:
         raise Failure(f"Unexpected argument {others[0]!r}. See mcp-tui tap --help.")
     for option in options_of("tap"):
-        if option.dest not in FITTING_OPTIONS[does] and getattr(chosen, option.dest) != option.default:
-            raise Failure(f"{option.names[-1]} does not go with tap {does}.")
+        if option.dest not in FITTING_OPTIONS[what] and getattr(chosen, option.dest) != option.default:
+            raise Failure(f"{option.names[-1]} does not go with tap {what}.")
     if does == "status":
         return _status(given)
-    if not names and not chosen.all and chosen.client is None:
+    if not (names or chosen.all or chosen.client is not None or (chosen.serve and chosen.config)):
+        if chosen.serve:
+            raise Failure(
+                f"No client to {does} mcp-tui serve for. Use --client NAME, --all, or --config FILE."
+            )
         raise Failure(f"No server to {does} a tap for. Use tap {does} NAME, --client NAME, or --all.")
-    rows = list(_rows(given, does, _servers(given, names)))
+    adds = chosen.serve and does == "install"
+    rows = list(_new_rows(given) if adds else _rows(given, does, _servers(given, names)))
     _report(rows)
     changes = [each for each in rows if each.edit is not None]
     if not changes:
-        if names and (left := next((each for each in rows if not each.fine), None)):
+        if (names or adds) and (left := next((each for each in rows if not each.fine), None)):
             is_sentence = left.why[:1].isupper()
             raise Failure(left.why if is_sentence else f"{_named(left.server)} {left.why}", lines=left.lines)
         out("Nothing changed.")
         return Exit.COMPLETED
-    for each in changes if does == "install" else ():
+    for each in changes if does == "install" and not adds else ():
         limits = in_force(warns=False).tap.limits_of(each.server.name, "", chosen.timeout, chosen.max_timeout)
         if text := _unreachable(each.server, limits):
             warn(f"{_named(each.server)}: {text}.")
@@ -130,6 +140,8 @@ def _servers(given: Words, names: list[str]) -> list[Definition]:
             raise Failure(f"No server {name!r} in the files of {', '.join(each.title for each in clients)}.")
     if not servers and not found.problems:
         warn("No servers in the config files. Use --config FILE.")
+    if given.options.serve:
+        return [each for each in servers if each.serves]
     return [each for each in servers if not names or each.name in names]
 
 
@@ -157,19 +169,21 @@ def _rows(given: Words, does: str, servers: list[Definition]) -> Iterator[Row]:
     program = own_path() if does == "install" else ""
     edits: dict[Path, Edit] = {}
     shared_with = cache(sharing)
-    for server in servers:
+    files = list(dict.fromkeys(each.file for each in servers))
+    # An entry of a list is removed last: those after it get other numbers.
+    for server in sorted(servers, key=lambda each: (files.index(each.file), each.serves)):
         if row := _left_alone(given, does, server):
             yield row
             continue
         file = server.file.resolve()
         try:
             shared = shared_with(server.file) if does == "install" else Sharing.OWN
-            if shared in (Sharing.TRACKED, Sharing.MAYBE_TRACKED) and not given.options.config:
-                raise NotEditable(
-                    f"has a file that {shared.value}: others would get a path of this machine. "
-                    f"Name the file to write it: --config {shlex.quote(str(server.file))}",
-                    [],
-                )
+            _refuse_shared(given, server.file, shared)
+            named_tap = server.tapped and given.words[1:] and not given.options.serve
+            if server.serves and does == "uninstall" and not named_tap:
+                edits[file] = remove(server, edits.get(file))
+                yield Row(server, edits[file])
+                continue
             entry = ConfigEntry(server, edits.get(file))
             if does == "install":
                 if not given.options.config:  # nothing is started, and a person named the file
@@ -192,13 +206,74 @@ def _rows(given: Words, does: str, servers: list[Definition]) -> Iterator[Row]:
                 warn(f"{server.file}: {text}. Only the last one is used, and only that is changed.")
 
 
+def _refuse_shared(given: Words, file: Path, shared: Sharing) -> None:
+    if shared in (Sharing.TRACKED, Sharing.MAYBE_TRACKED) and not given.options.config:
+        raise NotEditable(
+            f"has a file that {shared.value}: others would get a path of this machine. "
+            f"Name the file to write it: --config {shlex.quote(str(file))}",
+            [],
+        )
+
+
+def _new_rows(given: Words) -> Iterator[Row]:
+    """Yields the result for each file that gets ``mcp-tui serve`` as a server, or has it."""
+    chosen, around = given.options, Surroundings.now()
+    name = chosen.name or SERVER_NAME
+    words = [own_path(), "serve", *["--allow-cancel"] * chosen.allow_cancel]
+    clients = _clients(chosen.client)
+    for place in _places(given, clients, around):
+        server = blank(place, name, around)
+        try:
+            entries = discover(around, place.path, all_projects=True).servers if place.path.exists() else []
+            mine = [each for each in entries if each.scope == server.scope]
+            server = future(place, name, words, around)
+            if found := next((each for each in mine if each.serves), None):
+                yield _has_serve(found, chosen.allow_cancel)
+                continue
+            if any(each.name == name for each in mine):
+                raise ConfigError(f"has another server {name!r}: use --name")
+            if not place.path.exists():
+                raise NotEditable(
+                    f"{server.source.title} has no {place.path}. Write this into it:", entry_lines(server)
+                )
+            shared = sharing(place.path)
+            _refuse_shared(given, place.path, shared)
+            yield Row(server, add(server), shared.value * (shared is not Sharing.OWN))
+        except NotEditable as error:
+            yield Row(server, why=str(error), lines=tuple(error.lines))
+        except ConfigError as error:
+            yield Row(server, why=str(error))
+
+
+def _places(given: Words, clients: list[Source], around: Surroundings) -> list[Place]:
+    """Returns the files that get ``mcp-tui serve``: of one client also its first one if none exists."""
+    if given.options.config:
+        return [place_of(Path(given.options.config), around)]
+    found = [place for each in clients for place in own_places(each, around)]
+    if not found and given.options.client:
+        return around.own_files(clients[0])[:1]
+    return found
+
+
+def _has_serve(server: Definition, allow_cancel: bool) -> Row:
+    allowed = "--allow-cancel" in server.command_words
+    if allowed == allow_cancel:
+        return Row(server, why="has mcp-tui serve", fine=True)
+    which = "with" if allowed else "without"
+    return Row(
+        server, why=f"has mcp-tui serve {which} --allow-cancel: run mcp-tui tap uninstall --serve first"
+    )
+
+
 def _left_alone(given: Words, does: str, server: Definition) -> Row | None:
     """Returns why a server is left unchanged; ``None`` if it may be changed."""
     if server.tapped and does == "install":
         problem = tap_problem(server)
         return Row(server, why=_broken(server, problem) if problem else "has a tap", fine=not problem)
-    if not server.tapped and does == "uninstall":
+    if not server.tapped and not server.serves and does == "uninstall":
         return Row(server, why="has no tap", fine=True)
+    if server.serves and does == "install" and not given.words[1:]:
+        return Row(server, why="is mcp-tui itself, which answers at once", fine=True)
     if server.url and (given.options.all or given.options.client) and not given.words[1:]:
         return Row(server, why="has a URL: mcp-tui tap --http PORT URL", fine=True)
     return None
@@ -225,7 +300,7 @@ def _report(rows: Iterable[Row]) -> None:
 
 
 def _write(changes: list[Row], edits: Iterable[Edit], what: str) -> int:
-    agreed = [each.server for each in changes if consent.is_given(each.server)]
+    agreed = [each.server for each in changes if not each.server.serves and consent.is_given(each.server)]
     written: dict[Path, Path] = {}
     problems: list[str] = []
     for edit in edits:
@@ -250,6 +325,8 @@ def _write(changes: list[Row], edits: Iterable[Edit], what: str) -> int:
 
 def _broken(server: Definition, problem: str) -> str:
     name = shlex.quote(server.name)
+    if not server.tapped:
+        return f"has to be replaced ({problem}): mcp-tui tap uninstall --serve, then install it again"
     return (
         f"has a tap that has to be replaced: {problem}. "
         f"Run mcp-tui tap uninstall {name}, then mcp-tui tap install {name}"
@@ -271,7 +348,7 @@ def _status(given: Words) -> int:
     rows = [
         (
             each.name,
-            "broken tap" if fields["problem"] else "tap" if each.tapped else "no tap",
+            f"{'broken ' if fields['problem'] else ''}{_kind(each)}",
             each.tool,
             each.around.short(each.place),
             _in_words(fields) if each.tapped else each.summary or each.problem,
@@ -291,6 +368,10 @@ def _status(given: Words) -> int:
     return Exit.COMPLETED
 
 
+def _kind(server: Definition) -> str:
+    return "tap" if server.tapped else "serve" if server.serves else "no tap"
+
+
 def _sessions() -> dict[str, index.RecordedSession]:
     """Returns the last session of each server with a tap, by its command line."""
     return {each.target: each for each in index.sessions(journal_folder()) if each.client}
@@ -308,6 +389,7 @@ def _fields(server: Definition, sessions: dict[str, index.RecordedSession]) -> d
     return {
         "name": server.name,
         "tap": server.tapped,
+        "serve": server.serves,
         "problem": problem or None,
         "tool": server.source.title,
         "scope": server.scope,
@@ -315,7 +397,7 @@ def _fields(server: Definition, sessions: dict[str, index.RecordedSession]) -> d
         "line": server.line,
         "command": server.command_words or None,
         "url": server.url or None,
-        "version": tap_version(server) if server.tapped and not problem else None,
+        "version": tap_version(server) if server.own_program and not problem else None,
         "last_session": clock.utc_stamp(last.wall) if last else None,
         "last_call": clock.utc_stamp(max(calls)) if calls else None,
         "client": last.client if last else None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path, PurePath
 from typing import Final
@@ -160,6 +160,17 @@ class Definition:
     def tapped(self) -> bool:
         """Whether the file starts the server through a tap of mcp-tui."""
         return bool(self.tap)
+
+    @property
+    def serves(self) -> bool:
+        """Whether the server is ``mcp-tui serve``, with or without a tap."""
+        launch = self.launch
+        return launch is not None and _own_words(_texts((launch.command, *launch.args)), "serve") > 0
+
+    @property
+    def own_program(self) -> tuple[Template, ...]:
+        """The program that starts mcp-tui, as a tap or as the server; empty if the file does not start it."""
+        return self.tap[:1] or ((self.launch.command,) if self.serves and self.launch else ())
 
     @property
     def place(self) -> str:
@@ -452,7 +463,7 @@ def read(made: Definition, inputs: tuple[AskedInput, ...] = ()) -> Definition:
         return replace(made, problem=str(error))
     words = (launch.command, *launch.args)
     # The launch is the command behind a tap, so that installing a tap does not void a consent.
-    start = behind_tap(["".join(part for part in each if isinstance(part, str)) for each in words])
+    start = behind_tap(_texts(words))
     if start:
         launch = replace(launch, command=words[start], args=words[start + 1 :])
     asked = launch.names(VariableKind.INPUT)
@@ -500,7 +511,7 @@ _RUNNERS: Final = frozenset({"uvx", "uv", "pipx"})
 def behind_tap(words: list[str]) -> int:
     """Returns the index of the server's own command in the command line of a tap; 0 for any other command line."""
     start = 0
-    while (options := start + _tap_words(words[start:])) > start:
+    while (options := start + _own_words(words[start:], "tap")) > start:
         command = options + split(words[options:])[0]
         if command >= len(words):
             break
@@ -508,12 +519,17 @@ def behind_tap(words: list[str]) -> int:
     return start
 
 
-def _tap_words(words: list[str]) -> int:
-    """Returns the number of words up to and including ``tap``; 0 if the words do not start a tap."""
+def _texts(words: Iterable[Template]) -> list[str]:
+    """Returns words without their variables."""
+    return ["".join(part for part in each if isinstance(part, str)) for each in words]
+
+
+def _own_words(words: list[str], command: str) -> int:
+    """Returns the number of words up to and including a subcommand of mcp-tui; 0 if the words do not start it."""
     runs = [PurePath(each).name for each in words[:1]]
     for index in range(len(words) - 1):
         fits = index == 0 or runs[0] in _RUNNERS or words[index - 1] == "-m"
-        if words[index + 1] == "tap" and fits and PurePath(words[index]).name.partition("@")[0] in TAPS:
+        if words[index + 1] == command and fits and PurePath(words[index]).name.partition("@")[0] in TAPS:
             return index + 2
         if words[index] == "--":
             break

@@ -79,7 +79,7 @@ class Document:
     def member(self, *path: str | int) -> Member | None:
         """Returns the positions of the member at ``path``, the last of several with one name; ``None`` without one."""
         if self.language is not Language.JSON:
-            return self._places().get(path)
+            return self.all_members().get(path)
         where = 0
         found: Member | None = None
         for step in path:
@@ -90,7 +90,8 @@ class Document:
             found = Member(start, where, _DECODER.raw_decode(self.text, where)[1])
         return found
 
-    def _places(self) -> Mapping[Way, Member]:
+    def all_members(self) -> Mapping[Way, Member]:
+        """Returns the positions of all members and items of a TOML or YAML file, by their paths."""
         if self.language is Language.TOML:
             return cast("dict[Way, Member]", toml_members(self.text))
         return self.places
@@ -111,7 +112,7 @@ class Document:
         if self.language is Language.JSON:
             return dict(member_places(self.text, *path))
         breaks = [found.start() for found in re.finditer("\n", self.text)]
-        found = self._places().items()
+        found = self.all_members().items()
         return {key[-1]: bisect_left(breaks, each.key) + 1 for key, each in found if key[:-1] == path}
 
     def repeated(self, *path: str | int) -> dict[str | int, int]:

@@ -63,7 +63,7 @@ def _with_real(path: Path) -> tuple[Path, Path]:
 
 
 def tap_problem(server: Definition) -> str:
-    """Returns why the tap in front of a server cannot start, or soon will not; without a full stop, and empty if it can.
+    """Returns why mcp-tui cannot start from an entry, or soon will not; without a full stop, and empty if it can.
 
     A client may have another ``PATH``, so for a program without a folder the place found here is not judged.
     """
@@ -71,7 +71,7 @@ def tap_problem(server: Definition) -> str:
     with suppress(ConfigError):
         target = server.launched()
     try:
-        words = tuple(map(server.filled, server.tap[:1]))
+        words = tuple(map(server.filled, server.own_program))
     except ConfigError:  # the variable in its name is only set for the client
         words = ()
     if not words:
@@ -90,12 +90,12 @@ def tap_problem(server: Definition) -> str:
 
 
 def tap_version(server: Definition) -> str | None:
-    """Returns the installed version of the mcp-tui in front of a server; ``None`` if it is not found.
+    """Returns the installed version of the mcp-tui that an entry starts; ``None`` if it is not found.
 
     The program is not run to ask for its version, because a config file could name any program.
     """
     with suppress(ConfigError, TransportError, IndexError):
-        words = (server.filled(server.tap[0]),)
+        words = (server.filled(server.own_program[0]),)
         program = Path(find_program(StdioTarget(command=words, cwd=server.folder))).resolve()
         found = program.parents[1].glob("lib/python3*/site-packages/mcp_tui_client-*.dist-info")
         return next((each.name.split("-")[1].removesuffix(".dist") for each in found), None)

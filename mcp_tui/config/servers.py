@@ -22,6 +22,7 @@ from mcp_tui.config.files import ConfigError, at, guess
 from mcp_tui.config.sources import (
     CLAUDE_CODE,
     CODEX,
+    CONTINUE,
     COPILOT,
     GEMINI,
     GOOSE,
@@ -207,6 +208,15 @@ def _inside(fields: dict[str, Json], path: tuple[str, ...]) -> Json:
     for step in path:
         inside = as_object(inside).get(step)
     return inside
+
+
+def own_table(place: Place, document: Document | None) -> tuple[Source, tuple[str, ...], bool]:
+    """Returns where a new server belongs in a file: the tool, the path of the table, and whether that is a list."""
+    whole = as_object(document.whole) if document else {}
+    tables = (each for each in _tables(place, whole, frozenset()) if each[2] is None)
+    source, path, _ = next(tables, (place.source, tuple(place.source.keys[0].split(".")), None))
+    inside = _inside(whole, path)
+    return source, path, isinstance(inside, list) or (inside is None and source is CONTINUE)
 
 
 def _tables(

@@ -9,11 +9,13 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
 from mcp_tui.config import templates
 from mcp_tui.config.templates import Dialect
+from mcp_tui.protocol.json_values import Json
 from mcp_tui.protocol.values import frozen
 
 
@@ -58,6 +60,7 @@ Limits = tuple[tuple[str, float], ...]
 _SERVER_TABLES: Final = ("mcpServers", "servers")
 _TIMEOUT_MS: Final[Limits] = (("timeout", MILLISECONDS),)
 _TIMEOUT_S: Final[Limits] = (("timeout", SECONDS),)
+_LOCAL: Final[Mapping[str, Json]] = {"type": "local", "enabled": True}
 
 
 @frozen
@@ -70,7 +73,8 @@ class Source:
 
     ``keys`` has the members that contain servers, the tool's own first; a dot separates nested members. ``switches`` has the
     members that disable an entry. ``ignores`` has members that other tools obey, but not this one. ``calls`` and ``starts``
-    have the members with the tool's time limits for a call and for a start.
+    have the members with the tool's time limits for a call and for a start. ``extra`` has the members that a new entry for a
+    command needs besides it.
     """
 
     id: str
@@ -83,11 +87,12 @@ class Source:
     ignores: tuple[str, ...] = ()
     calls: Limits = ()
     starts: Limits = ()
+    extra: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The members that the tool ignores, and those with its time limits."""
-        return *self.ignores, *(name for name, _ in (*self.calls, *self.starts))
+        """The members that the tool ignores, those with its time limits, and those of a new entry."""
+        return *self.ignores, *self.extra, *(name for name, _ in (*self.calls, *self.starts))
 
 
 _EDITORS: Final = tuple(f"{{config}}/{name}/User" for name in ("Code", "Code - Insiders", "VSCodium"))
@@ -96,21 +101,21 @@ _CLAUDE_FILE: Final = "{CLAUDE_CONFIG_DIR:~}/.claude.json"
 
 CLAUDE_CODE: Final = Source(
     "claude-code", "Claude Code", templates.braces, (f"local|{_CLAUDE_FILE}", "./.mcp.json", f"user|{_CLAUDE_FILE}"),
-    ignores=("cwd", "disabled", "enabled"), calls=_TIMEOUT_MS,
+    ignores=("cwd", "disabled", "enabled"), calls=_TIMEOUT_MS, extra={"type": "stdio"},
 )  # fmt: skip
 VSCODE: Final = Source(
     "vscode", "VS Code", templates.editor,
     ("./.vscode/mcp.json", *(f"{each}/{name}.json" for name in ("mcp", "settings") for each in _EDITORS)),
-    ("servers", "mcpServers", "mcp.servers"), ignores=("disabled", "enabled"),
+    ("servers", "mcpServers", "mcp.servers"), ignores=("disabled", "enabled"), extra={"type": "stdio"},
 )  # fmt: skip
 COPILOT: Final = Source(
     "copilot", "GitHub Copilot", templates.shell,
     ("./.github/mcp.json", "{COPILOT_HOME:~/.copilot}/mcp-config.json"), calls=_TIMEOUT_MS,
-    ignores=("disabled", "enabled"),
+    ignores=("disabled", "enabled"), extra={"type": "local", "tools": ["*"]},
 )  # fmt: skip
 ZED: Final = Source(
     "zed", "Zed", templates.literal, ("./.zed/settings.json", "{xdg}/zed/settings.json"), ("context_servers",),
-    switches=("enabled",),
+    switches=("enabled",), extra={"source": "custom"},
 )  # fmt: skip
 GEMINI: Final = Source(
     "gemini", "Gemini CLI", templates.shell,
@@ -140,18 +145,18 @@ CLINE: Final = Source(
 OPENCODE: Final = Source(
     "opencode", "opencode", templates.opencode,
     ("./opencode.jsonc", "./opencode.json", "{xdg}/opencode/opencode.jsonc", "{xdg}/opencode/opencode.json"),
-    ("mcp",), form=ARRAY, switches=("enabled",), calls=_TIMEOUT_MS, starts=_TIMEOUT_MS,
+    ("mcp",), form=ARRAY, switches=("enabled",), calls=_TIMEOUT_MS, starts=_TIMEOUT_MS, extra=_LOCAL,
 )  # fmt: skip
 KILO: Final = Source(
     "kilo", "Kilo", templates.opencode, ("./kilo.jsonc", "{xdg}/kilo/kilo.jsonc", "{xdg}/kilo/kilo.json"),
-    ("mcp",), form=ARRAY, switches=("enabled",), calls=_TIMEOUT_MS, starts=_TIMEOUT_MS,
+    ("mcp",), form=ARRAY, switches=("enabled",), calls=_TIMEOUT_MS, starts=_TIMEOUT_MS, extra=_LOCAL,
 )  # fmt: skip
 CRUSH: Final = Source(
     "crush", "Crush", templates.crush,
     (
         "./.crushrc", "./crushrc", "./.crush.json", "./crush.json", "{xdg}/crush/crushrc", "{xdg}/crush/crush.json",
     ),
-    ("mcp",), switches=("disabled",), starts=_TIMEOUT_S,
+    ("mcp",), switches=("disabled",), starts=_TIMEOUT_S, extra={"type": "stdio"},
 )  # fmt: skip
 KIMI: Final = Source(
     "kimi", "Kimi Code", templates.literal, ("./.kimi-code/mcp.json", "{KIMI_CODE_HOME:~/.kimi-code}/mcp.json"),
@@ -169,6 +174,11 @@ MCPORTER: Final = Source(
 GOOSE: Final = Source(
     "goose", "goose", templates.literal, ("{xdg}/goose/config.yaml",), ("extensions",),
     form=Form(command="cmd", env="envs", urls=("uri",)), switches=("enabled",), calls=_TIMEOUT_S,
+    extra={"type": "stdio", "description": "", "enabled": True, "timeout": 300},
+)  # fmt: skip
+CONTINUE: Final = Source(
+    "continue", "Continue", templates.secrets, ("~/.continue/config.yaml",), ("mcpServers",),
+    starts=(("connectionTimeout", MILLISECONDS),),
 )  # fmt: skip
 REGISTRY: Final = Source("registry", "server.json", templates.literal, ("server.json",), ())
 """A ``server.json`` is only read in the working directory, not in the folders above."""
@@ -219,10 +229,7 @@ CLIENTS: Final = (
         form=Form(cwd="working_directory"),
     ),
     GOOSE,
-    Source(
-        "continue", "Continue", templates.secrets, ("~/.continue/config.yaml",), ("mcpServers",),
-        starts=(("connectionTimeout", MILLISECONDS),),
-    ),
+    CONTINUE,
     MCPORTER,
     Source(
         "inspector", "Inspector", templates.literal, ("{MCP_CATALOG_PATH:~/.mcp-inspector/mcp.json}",),
@@ -291,6 +298,12 @@ class Surroundings:
         """Returns the path in an environment variable, or ``otherwise`` if it is not set."""
         value = self.env.get(variable)
         return Path(value).expanduser() if value else otherwise
+
+    def own_files(self, source: Source) -> list[Place]:
+        """Returns the user's own files of a tool, existing or not, in the tool's order of precedence."""
+        written = [each.rpartition("|") for each in source.files if "{system}" not in each]
+        user = [(part, text) for part, _, text in written if part != "local" and not text.startswith("./")]
+        return [Place(source, self.expanded(text), part=part) for part, text in user]
 
     def expanded(self, text: str) -> Path:
         """Returns the path for an entry of :attr:`Source.files` on this machine."""

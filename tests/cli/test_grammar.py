@@ -122,7 +122,7 @@ def test_a_former_option_of_a_tap_names_its_subcommand(former: str, now: str) ->
 
 
 def test_the_options_of_a_tap_are_those_that_its_start_knows() -> None:
-    elsewhere = {"--all", "--client", "--config", "--yes", "--json", "--version"}
+    elsewhere = {"--all", "--client", "--config", "--serve", "--allow-cancel", "--yes", "--json", "--version"}
     own = [option for option in options_of("tap") if not elsewhere & {*option.names}]
     takes = {name: option.takes_value for option in own for name in option.names}
     assert takes == {name: kind != "switch" for name, kind in OPTIONS.items()}
