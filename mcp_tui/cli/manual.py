@@ -25,7 +25,7 @@ GROUPS: Final = {
         "mock, demo": "a server that answers as recorded; the demo",
     },
     "watch other clients": {
-        "tap, serve": "a client's calls, for you and for an agent",
+        "tap, serve, metrics": "a client's calls, for you, agents, Prometheus",
         "ps, cancel, attach": "list, cancel, or open what is in flight",
     },
     "recordings": {
@@ -109,6 +109,7 @@ EXAMPLES: Final[dict[str | None, dict[str, str]]] = {
         "mcp-tui tap uninstall my-server": "",
     },
     "serve": {"mcp-tui call running -- mcp-tui serve": "what an agent gets to see"},
+    "metrics": {"mcp-tui metrics --listen 127.0.0.1:9464": "until ctrl+c"},
     "ps": {"mcp-tui ps": ""},
     "cancel": {'mcp-tui cancel 7bc6/3 --reason "it hangs"': "a REQUEST as ps lists it"},
     "attach": {"mcp-tui attach 7bc6": "a session as ps lists it"},

@@ -400,6 +400,14 @@ _ACCESS: Final = (
     ),
 )
 
+_METRICS: Final = _own(
+    Option(
+        "--listen",
+        "HOST:PORT",
+        "listen here (127.0.0.1:9464; port 0: any free one)",
+        default="127.0.0.1:9464",
+    )
+)
 _SERVE: Final = _own(Option("--allow-cancel", "", "offer a tool that cancels requests of other clients"))
 _DEMO_OPTIONS: Final = _own(
     Option("--http", "PORT", "serve http://127.0.0.1:PORT/mcp instead of stdio", type=whole),
@@ -604,6 +612,7 @@ COMMANDS: Final = {
     "attach": _silent(
         "open_workbench", "open a running session, or all of a client, in the workbench", "[SESSION|CLIENT]"
     ),
+    "metrics": _silent("metrics", "answer Prometheus about all running sessions", groups=(_METRICS,)),
     "mock": _silent(
         "mock", "run a server that answers as a recording did", "FILE|DIR|SESSION|last …", (_MOCK,)
     ),

@@ -421,13 +421,9 @@ def _otlp_value(value: str | float) -> dict[str, object]:
 
 def _failure(row: Request) -> tuple[str, str]:
     """Returns why a request failed, and the kind of the failure; both are empty if it did not fail."""
-    if row.cause in evidence.TIMEOUTS:
-        return row.reason, "timeout"
-    if row.cause is not None:
-        return "", "cancelled"
-    if row.error:
-        return row.error, row.rule or ("" if row.code is None else str(row.code)) or row.state.value
-    return ("the tool reports an error", "tool_error") if row.is_error else ("", "")
+    kind = evidence.error_type(row)
+    words = {"timeout": row.reason, "cancelled": "", "tool_error": "the tool reports an error"}
+    return words.get(kind, row.error), kind
 
 
 def _context_in(raw: bytes) -> SpanContext | None:

@@ -14,7 +14,10 @@ import math
 import os
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
+
+if TYPE_CHECKING:
+    from mcp_tui.live.counts import Counted
 
 VERSION: Final = 1
 """The version of these lines."""
@@ -46,7 +49,9 @@ class Problem(Enum):
 
 
 class ListRequest(NamedTuple):
-    """Asks for a :class:`Summary`."""
+    """Asks for a :class:`Summary`; with ``counts``, for those of the session as well."""
+
+    counts: bool = False
 
 
 class CancelRequest(NamedTuple):
@@ -74,6 +79,7 @@ class ShareRequest(NamedTuple):
 
 
 LIST: Final = {"ask": "list", "version": VERSION}
+COUNTS: Final = {**LIST, "counts": True}
 SHARE: Final = {"ask": "lend", "version": VERSION}
 
 
@@ -101,7 +107,7 @@ def read_request(
         asked = _object(line)
         match asked["ask"]:
             case "list":
-                return ListRequest()
+                return ListRequest(asked.get("counts") is True)
             case "lend" if asked.get("version", 0) == 0:
                 return ShareRequest(is_old=True)
             case "lend":
@@ -141,7 +147,7 @@ class Summary(NamedTuple):
 
     ``recording`` is the file that it writes, empty for none. ``client_pid`` is the process of the client, if that is known,
     ``client_started`` when it started, in seconds since the machine did, and ``client_folder`` the
-    folder in which it works.
+    folder in which it works. ``counts`` are there if they were asked for, and the session knows them.
     """
 
     kind: str
@@ -153,6 +159,7 @@ class Summary(NamedTuple):
     client_pid: int | None = None
     client_folder: str = ""
     client_started: float | None = None
+    counts: Counted | None = None
 
     @property
     def client_name(self) -> str:
@@ -200,6 +207,7 @@ def summary_line(summary: Summary) -> dict[str, Any]:
     """Returns the line of a :class:`Summary`."""
     made = summary._asdict()
     made["name"] = made.pop("server")
+    del made["counts"]  # The session adds the line of its own.
     return {"version": VERSION, **made, "requests": [each._asdict() for each in summary.requests]}
 
 
@@ -271,7 +279,15 @@ def _summary(members: dict[str, Any]) -> Summary:
         client_pid=_maybe(_pid, members.get("client_pid")),
         client_folder=_maybe(_text, members.get("client_folder")) or "",
         client_started=_maybe(_seconds, members.get("client_started")),
+        counts=_maybe(_counts, members.get("counts")),
     )
+
+
+def _counts(members: Any) -> Counted:
+    # Few answers have them.
+    from mcp_tui.live.counts import read_counts
+
+    return read_counts(members)
 
 
 def _in_flight(members: dict[str, Any]) -> InFlight:

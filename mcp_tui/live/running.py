@@ -79,18 +79,26 @@ class Unknown(NamedTuple):
         return self.name.rpartition(":")[0]
 
 
-def sessions(known: Mapping[str, Path] | None = None) -> tuple[list[Running], list[Unknown]]:
-    """Asks all running sessions but those of this process, or ``known`` ones; returns those that answer, and the others."""
+def sessions(
+    known: Mapping[str, Path] | None = None, *, counts: bool = False
+) -> tuple[list[Running], list[Unknown]]:
+    """Asks all running sessions but those of this process, or ``known`` ones; returns those that answer, and the others.
+
+    With ``counts``, asks for these too, and this process has no session: in another container one may have its number.
+    """
     found = sockets() if known is None else known
-    answers = ask(found, control.LIST, LIST_SECONDS if known is None else ANSWER_SECONDS)
+    own = None if counts else os.getpid()
+    answers = ask(
+        found, control.COUNTS if counts else control.LIST, LIST_SECONDS if known is None else ANSWER_SECONDS
+    )
     running: list[Running] = []
     unknown: list[Unknown] = []
     for name, answer in answers.items():
         read = control.read_summary(answer.line) if answer.whole else Problem.SILENT
         if isinstance(read, Problem):
-            if answer.pid != os.getpid():
+            if own is None or answer.pid != own:
                 unknown.append(_unknown(name, read, answer))
-        elif read.pid != os.getpid():
+        elif read.pid != own:
             running.append(Running(name, found[name], read))
     return running, unknown
 

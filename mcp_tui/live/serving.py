@@ -25,7 +25,8 @@ from mcp_tui.live.control import (
     ShareRequest,
     Summary,
 )
-from mcp_tui.live.sockets import ANSWER_SECONDS, QUESTION_BYTES, ListeningSocket, answer, question
+from mcp_tui.live.counts import Counts
+from mcp_tui.live.sockets import ANSWER_SECONDS, QUESTION_BYTES, ListeningSocket, answer, question, report_end
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Connected, Event, RequestEvent, RequestId, Signal
 from mcp_tui.protocol.evidence import Delivery
@@ -97,11 +98,14 @@ class ControlSocket:
         self._waiting: dict[RequestId, dict[socket.socket, bool]] = {}
         """Connections that wait for the outcome of a cancel; true for those that asked after the first one."""
         self._cancelling: RequestId | None = None
+        self._counts = Counts(ledger.requests.get)
         self._listening = listening or ListeningSocket(os.urandom(6).hex())
         loop.add_reader(self._listening.socket, self._accept)
 
     def close(self) -> None:
         """Closes the socket permanently. Waiting connections get the outcome known so far."""
+        # First: a session without a socket has reported its end.
+        report_end(lambda: {**control.summary_line(self._summary()), "counts": self._counts.line(ended=True)})
         self._listening.close()
         with suppress(RuntimeError):  # The workbench closes after its loop has ended.
             self._loop.remove_reader(self._listening.socket)
@@ -142,8 +146,9 @@ class ControlSocket:
         self._loop.remove_reader(link)
         del self._reading[link]
         match control.read_request(line or b""):
-            case ListRequest():
-                answer(link, control.summary_line(self._summary()))
+            case ListRequest(counts):
+                line = control.summary_line(self._summary())
+                answer(link, {**line, "counts": self._counts.line()} if counts else line)
             case CancelRequest() as asked:
                 self._cancel_for(link, asked)
             case AllowRequest(id, exact):
@@ -187,7 +192,8 @@ class ControlSocket:
                 self._look(row.id)
 
     def event(self, event: Event) -> None:
-        """Checks whether an event decides the outcome of a cancel that a connection waits for."""
+        """Counts an event, and checks whether it decides the outcome of a cancel that a connection waits for."""
+        self._counts.event(event)
         if self._waiting and isinstance(event, RequestEvent) and event.id != self._cancelling:
             self._look(event.id)
 
@@ -333,6 +339,7 @@ class ClientControlSocket:
                     cancel=self._cancel,
                     share=None if self._share_with is None else self._share,
                 )
+                self._socket.event(event)
 
     def close(self) -> None:
         """Closes the socket permanently."""

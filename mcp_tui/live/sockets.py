@@ -12,7 +12,7 @@ import selectors
 import socket
 import struct
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
@@ -39,6 +39,15 @@ HANG_UPS: Final = 3
 """How often a session may close the connection without an answer before that counts as its answer."""
 
 SUFFIX: Final = ".sock"
+
+ENDS: Final = ".ends"
+"""The suffix of the socket of a process that wants to know what a session reports when it ends."""
+
+END_BYTES: Final = 1 << 20
+"""The maximum size of such a report, in bytes."""
+
+WAITING_ENDS: Final = 4096
+"""The number of reports that may wait in such a socket; the system may permit fewer."""
 
 
 def folders() -> list[Path]:
@@ -70,12 +79,14 @@ def reachable(path: Path) -> Generator[str]:
 class ListeningSocket:
     """The socket at which this process listens until :meth:`close`. ``name`` is what others call the session.
 
+    With the suffix :data:`ENDS` it is none of a session: sessions report there how they ended.
+
     Raises:
         OSError: there can be none.
     """
 
-    def __init__(self, id: str) -> None:
-        known = sockets()
+    def __init__(self, id: str, suffix: str = SUFFIX) -> None:
+        known = sockets(suffix)
         # If this process replaces one that was killed, it takes over the socket's name.
         self.name = next(
             id[:length]
@@ -83,14 +94,14 @@ class ListeningSocket:
             if id[:length] not in known or is_dead(known[id[:length]])
         )
         place = self._place()
-        self._path = place / f"{self.name}{SUFFIX}"
+        self._path = place / f"{self.name}{suffix}"
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         unready = place / f".{id}"
         try:
             with reachable(unready) as address:
                 self.socket.bind(address)
                 os.chmod(address, 0o600)  # noqa: PTH101 - before that, the folder keeps others out
-            self.socket.listen()
+            self.socket.listen(WAITING_ENDS)
             # Moved last: a socket that does not listen yet would be removed as one of a dead session.
             unready.replace(self._path)
         except OSError:
@@ -133,12 +144,15 @@ def accepted(listener: socket.socket) -> socket.socket | None:
 
 
 def _peer(link: socket.socket) -> tuple[int | None, int | None]:
-    """Returns process and user at the other end; ``None`` if the system does not tell, where the folder alone protects."""
+    """Returns process and user at the other end; ``None`` if the system does not tell, where the folder alone protects.
+
+    It tells no process of another container.
+    """
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return None, None
     pid, uid, _ = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
-    return pid, uid
+    return pid or None, uid
 
 
 def question(data: bytes | bytearray) -> bytes | None:
@@ -165,13 +179,13 @@ def _answer_rest(link: socket.socket, data: bytes) -> None:
         link.sendall(data)
 
 
-def sockets() -> dict[str, Path]:
+def sockets(suffix: str = SUFFIX) -> dict[str, Path]:
     """Returns the sockets of all sessions by their names, some of which may be dead."""
     found: dict[str, Path] = {}
     for place in folders():
         with suppress(OSError):
             # A socket of another user is ignored.
-            for each in sorted(place.glob(f"*{SUFFIX}")) if place.stat().st_uid == os.getuid() else ():
+            for each in sorted(place.glob(f"*{suffix}")) if place.stat().st_uid == os.getuid() else ():
                 found.setdefault(each.stem, each)
     return found
 
@@ -214,6 +228,23 @@ def connect(path: Path, patience: float) -> socket.socket | None:
                 path.unlink()
         return None
     return link
+
+
+def report_end(line: Callable[[], dict[str, Any]]) -> None:
+    """Sends the last line of a session to each process that wants it (:data:`ENDS`). Waits for none."""
+    for path in sockets(ENDS).values():
+        with suppress(OSError):
+            link = connect(path, 0.0)
+            if link is not None:
+                with link:
+                    link.send(_line(line()))
+
+
+def reported_ends(listener: socket.socket) -> Iterator[bytes]:
+    """Yields the lines that sessions reported, and does not wait for more."""
+    while (link := accepted(listener)) is not None:
+        with link, suppress(OSError):
+            yield link.recv(END_BYTES).partition(b"\n")[0]
 
 
 def is_dead(path: Path) -> bool:

@@ -122,6 +122,15 @@ def ended(row: Request) -> str:
     return "timed_out" if row.cause in TIMEOUTS else "cancelled"
 
 
+def error_type(row: Request) -> str:
+    """Returns the kind of a failure as OpenTelemetry's ``error.type``; empty if a request did not fail."""
+    if row.cause is not None:
+        return "timeout" if row.cause in TIMEOUTS else "cancelled"
+    if row.error:
+        return row.rule or ("" if row.code is None else str(row.code)) or row.state.value
+    return "tool_error" if row.is_error else ""
+
+
 def failure(row: Request) -> str:
     """Returns the reason of a failure in the server's words with the code: ``database is down (error -32603)``."""
     has_code = row.code is None or str(row.code) in row.error  # several SDKs repeat the code in the message

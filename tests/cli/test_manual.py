@@ -16,8 +16,10 @@ from tests.cases import cases
 from tests.cli.examples import words_of, write_server
 from tests.cli.running import Command, demo_over_http, run, running
 
-ELSEWHERE = (None, "login", "logout", "replay", "attach")
-"""Whose examples are run by tests/tui/test_pty.py and tests/auth/test_login.py; the third of the workbench is run here."""
+ELSEWHERE = (None, "login", "logout", "metrics", "replay", "attach")
+"""Whose examples are run by tests/tui/test_pty.py, tests/auth/test_login.py, and tests/cli/test_metrics.py; the third of the
+workbench is run here.
+"""
 
 RUN = [line for name, lines in EXAMPLES.items() for line in lines if name not in ELSEWHERE] + [
     line for line in EXAMPLES[None] if "call" in line
