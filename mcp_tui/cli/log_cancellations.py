@@ -67,8 +67,13 @@ def run(_name: str, given: Words) -> int:
         raise Failure(f"Invalid --limit {limit}. Use a number of 0 or more.")
     if limit is None and not formats:
         limit = SHOWN_CANCELLATIONS
-    named = journals.all_named(given)
     passes = _filter(given)
+    if options.via or any(":" in each for each in given.words):
+        from mcp_tui.cli import via  # Imported late: only for other hosts.
+
+        if (status := via.log(given, _HEADS)) is not None:
+            return status
+    named = journals.all_named(given)
     sessions = _sessions(named)
     found = [each for each in index.log(sessions, internal=options.internal) if passes(each)]
     hidden = 0
@@ -229,6 +234,13 @@ _TIMES: Final = {"p50": 0.5, "p95": 0.95, "max": 1.0}
 SUM_COLUMNS: Final = ("tool", "outcome", "count", "worst", "calls", "answers", *_TIMES)
 """The columns of the CSV of sums."""
 
+SESSION_COLUMNS: Final = (
+    "session", "time", "server", "transport", "revision", "requests", "frames", "bytes", "target",
+)  # fmt: skip
+"""The columns of the CSV of sessions."""
+
+_HEADS: Final = (LOG_COLUMNS, SUM_COLUMNS, SESSION_COLUMNS)
+
 
 def _sum_forms(found: Iterable[Logged], calls: Iterable[LoggedCall]) -> Forms:
     """Sums up each tool: the times of its answers, and the outcomes of its cancels. Violations and repeats do not count.
@@ -308,17 +320,16 @@ def _summed(outcome: Outcome, count: int, worst: float | None) -> str:
 
 
 def _session_forms(sessions: Sequence[RecordedSession]) -> Forms:
-    head = ("session", "time", "server", "transport", "revision", "requests", "frames", "bytes", "target")
     rows: list[dict[str, Any]] = []
     shown: list[tuple[SafeText, SafeText]] = []
     for each in sessions:
         names = (each.server or None, each.transport or None, each.revision or None)
         sizes = (each.requests, each.frames, each.size)
         cells = (each.name, clock.utc_stamp(each.wall) or None, *names, *sizes, each.target or None)
-        rows.append(dict(zip(head, cells, strict=True)))
+        rows.append(dict(zip(SESSION_COLUMNS, cells, strict=True)))
         count = "1 request" if each.requests == 1 else f"{each.requests:,} requests"
         shown.append((clean(each.name), join((brief(each.server or each.target), clean(count)), "  ")))
-    return Forms(head, rows, table(shown))
+    return Forms(SESSION_COLUMNS, rows, table(shown))
 
 
 def _report(sessions: Sequence[RecordedSession]) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import takewhile
@@ -69,6 +72,8 @@ def _attach(given: Words) -> int:
 
     if len(given.words) > 1:
         raise Failure(f"Unexpected argument {given.words[1]!r}. attach takes one session, or one client.")
+    if given.options.via or (given.words and ":" in given.words[0]):
+        return _attach_there(given)
     chosen = running_sessions.find_running(given.words[0] if given.words else None)
     every = [chosen] if isinstance(chosen, Running) else chosen.sessions
     if not any(each.summary.recording for each in every):
@@ -88,6 +93,42 @@ def _attach(given: Words) -> int:
 
     opening = partial(AttachScreen, chosen, recording)
     return show(WorkbenchApp(None, preferences=preferences(), opening=opening))
+
+
+def _attach_there(given: Words) -> int:
+    """Gives the terminal to the workbench of another host, until that ends."""
+    from mcp_tui.cli import via
+    from mcp_tui.live.via import ended as how_ended
+    from mcp_tui.live.via import not_started
+    from mcp_tui.tui.terminal.restore import restoring
+
+    host, words = via.attach(given)
+    need_terminal("attach", "ps and cancel")
+    process: subprocess.Popen[bytes] | None = None
+    signalled: list[int] = []
+
+    def leave(status: int) -> bool:
+        signalled.append(status)
+        if process is not None:
+            with suppress(OSError):  # Another user's, as behind sudo, which the terminal's signal reaches.
+                process.terminate()
+        return process is not None
+
+    with restoring(leave) as terminal:
+        try:
+            # A screen is drawn on stderr, and a remote terminal has no other stream than stdout.
+            process = subprocess.Popen(words, stdout=sys.__stderr__)
+        except (OSError, ValueError) as error:
+            raise Failure(f"{host}: {not_started(words, error)}", Exit.UNREACHABLE) from None
+        while os.WIFSTOPPED(status := os.waitpid(process.pid, os.WUNTRACED)[1]):
+            os.kill(os.getpid(), signal.SIGSTOP)  # It was suspended, as by ~^Z of ssh; the shell goes on.
+            process.send_signal(signal.SIGCONT)
+        process.returncode = ended = os.waitstatus_to_exitcode(status)
+        if ended == 0:
+            terminal.done()
+    if signalled or ended in {*Exit} - {Exit.DEFECT}:
+        return signalled[0] if signalled else ended  # It has said why itself.
+    raise Failure(f"{host}: {how_ended(ended)}", Exit.UNREACHABLE)
 
 
 def open_workbench(given: Words) -> int:

@@ -314,7 +314,7 @@ _SNAPSHOT: Final = _own(
 
 _DOCTOR: Final = (_own(Option("--strict", "", "also fail (exit 9) on warnings")), _REPORTS)
 
-_VIA: Final = OptionGroup(
+_ONLY_VIA: Final = OptionGroup(
     "on other machines, in containers, of other users",
     Option(
         "--via",
@@ -322,6 +322,10 @@ _VIA: Final = OptionGroup(
         "mcp-tui there: behind 'ssh build1', or a name of [via] in the settings (repeatable)",
         many="via",
     ),
+)
+_VIA: Final = OptionGroup(
+    _ONLY_VIA.title,
+    *_ONLY_VIA.options,
     Option(
         "--via-timeout",
         "S",
@@ -346,11 +350,13 @@ _LOG_OPTIONS: Final = (
         Option("--limit", "N", "newest N only (1000 as text; 0 = all)", type=whole),
         Option("--internal", "", "also what mcp-tui itself cancelled: on quitting, probing, connecting"),
     ),
+    _VIA,
     OptionGroup(
         "how",
         Option("--sums", "", "per tool: calls, p50, p95, and max of their times, outcomes of cancels"),
         Option("--sessions", "", "list sessions instead of cancellations"),
         Option("--csv", "", "print CSV with a header row"),
+        _STDIN,
     ),
 )
 
@@ -610,7 +616,10 @@ COMMANDS: Final = {
         (_CANCEL_OPTIONS, _VIA),
     ),
     "attach": _silent(
-        "open_workbench", "open a running session, or all of a client, in the workbench", "[SESSION|CLIENT]"
+        "open_workbench",
+        "open a running session, or all of a client, in the workbench",
+        "[SESSION|CLIENT]",
+        (_ONLY_VIA,),
     ),
     "metrics": _silent("metrics", "answer Prometheus about all running sessions", groups=(_METRICS,)),
     "mock": _silent(

@@ -104,7 +104,7 @@ def read_request(
 ) -> ListRequest | CancelRequest | AllowRequest | ShareRequest | None:
     """Returns the request in a line; ``None`` if this version does not know it."""
     try:
-        asked = _object(line)
+        asked = read_object(line)
         match asked["ask"]:
             case "list":
                 return ListRequest(asked.get("counts") is True)
@@ -255,7 +255,7 @@ def read_message(output: bytes) -> tuple[int, str]:
     Raises:
         Exception: one of :data:`UNREADABLE`.
     """
-    members = _object(output)
+    members = read_object(output)
     if type(status := members["status"]) is not int:
         raise TypeError
     return status, _text(members["message"])
@@ -333,7 +333,7 @@ UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowEr
 
 def _read(line: bytes | bytearray, made: Callable[[dict[str, Any]], Record]) -> Record | Problem:
     try:
-        members = _object(line)
+        members = read_object(line)
         version = members.get("version", 0)
         if type(version) is int and version > VERSION:
             return Problem.OTHER_VERSION
@@ -342,7 +342,12 @@ def _read(line: bytes | bytearray, made: Callable[[dict[str, Any]], Record]) -> 
         return Problem.NOT_UNDERSTOOD
 
 
-def _object(line: bytes | bytearray) -> dict[str, Any]:
+def read_object(line: bytes | bytearray) -> dict[str, Any]:
+    """Returns the object in a line of JSON.
+
+    Raises:
+        Exception: one of :data:`UNREADABLE`.
+    """
     read = json.loads(line.decode(), parse_constant=_not_json)
     if type(read) is not dict:
         raise TypeError

@@ -78,6 +78,23 @@ def place(command: tuple[str, ...]) -> tuple[str, ...]:
     return command[:-1] if named else command
 
 
+def not_started(words: Sequence[str], error: Exception) -> str:
+    """Returns the rest of a sentence about a command that does not start."""
+    reason = (isinstance(error, OSError) and error.strerror) or str(error)
+    return f"cannot start {words[0]!r}: {reason}. Correct the command, or define its name in [via] of the settings."
+
+
+def ended(status: int, said: bytes = b"") -> str:
+    """Returns the rest of a sentence about a command that ended with this status; ``said`` is from its stderr."""
+    if status in NOT_FOUND or (PROGRAM.encode() in said and b"not found" in said):
+        return f"{PROGRAM} was not found there. Install it, or end the command with its path: …/{PROGRAM}."
+    if status == USAGE:
+        return "mcp-tui there may be older, or the command is wrong. Update it, or correct the command."
+    return (
+        f"the command ended with status {status}." if status > 0 else f"signal {-status} ended the command."
+    )
+
+
 class Remote:
     """A process of mcp-tui behind the command of a host.
 
@@ -104,13 +121,7 @@ class Remote:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            reason = (isinstance(error, OSError) and error.strerror) or str(error)
-            hint = (
-                ""
-                if len(host.command) > 1
-                else " Define its name in [via] of the settings, or give a command."
-            )
-            self.why = f"cannot start {words[0]!r}: {reason}.{hint}"
+            self.why = not_started(words, error)
             return
         assert self.process.stdin
         with (
@@ -128,16 +139,8 @@ class Remote:
 
     def not_understood(self, output: bytes) -> None:
         """Notes that its output is not that of mcp-tui, and the likely reason."""
-        if self.status in NOT_FOUND or (PROGRAM.encode() in self.said and b"not found" in self.said):
-            self.fail(
-                f"{PROGRAM} was not found there. Install it, or end the command with its path: …/{PROGRAM}."
-            )
-        elif self.status == USAGE:
-            self.fail(
-                "mcp-tui there may be older, or the command is wrong. Update it, or correct the command."
-            )
-        elif self.status:
-            self.fail(f"the command ended with status {self.status}.")
+        if self.status:
+            self.fail(ended(self.status, self.said))
         else:
             self.fail(
                 "this is not an answer of mcp-tui. Does the command run it there, in this version?", output
@@ -188,6 +191,20 @@ def received(remotes: Sequence[Remote]) -> Iterator[tuple[Remote, bytes]]:
             for key in [key for key in waiting.get_map().values() if key.data in over]:
                 waiting.unregister(key.fileobj)
             left = [each for each in left if each not in over]
+
+
+def lines(remote: Remote) -> Iterator[bytes]:
+    """Yields the lines of a long output as they arrive. Its time starts again with each piece."""
+    rest = b""
+    for _, piece in received([remote]):
+        remote.end = monotonic() + remote.seconds
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from whole
+        if len(rest) > REPLY_BYTES:
+            remote.fail(f"wrote a line of more than {REPLY_BYTES >> 20} MB.")
+            return
+    if rest:
+        yield rest
 
 
 def ask(

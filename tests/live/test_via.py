@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shlex
@@ -95,6 +96,56 @@ def test_sessions_of_several_machines_are_one_list_and_cancelled_from_it(tmp_pat
         assert run("cancel", named[0].partition(":")[2], "--via", "the.first").status == 0
 
 
+def test_the_logs_of_several_machines_are_one(tmp_path: Path):
+    first, second = Machine(tmp_path, "first"), Machine(tmp_path, "second")
+    silent = str(script(tmp_path, "silent", "exec sleep 600"))
+    reason = '$(touch made); \x1b[2J, "q"\n= 1'
+    for each, why in ((first, reason), (second, "enough")):
+        words = ["call", "silent", "--cancel-after", "0", "--linger", "0", "--reason", why, "--demo"]
+        assert run(*words, cwd=None, **each.env).status == Exit.CANCELLED
+    both = ["log", "--via", first.via, "--via", second.via]
+    rows = json.loads(run(*both, "--json").out)
+    assert [(row["host"], row["reason"]) for row in rows] == [("first", reason), ("second", "enough")]
+    ran = run(*both, "--csv", "--via", silent, "--via-timeout", "1")
+    assert (ran.status, ran.err) == (Exit.UNREACHABLE, "mcp-tui: silent: did not answer within 1 s.\n")
+    table = [*csv.DictReader(ran.out.splitlines(keepends=True))]
+    assert [(row["host"], row["name"]) for row in table] == [("first", "silent"), ("second", "silent")]
+    assert table[0]["reason"].startswith("$(touch made); ␛[2J")
+    ran = run(*both, "--sums", "--tool", "silent")
+    assert [line.split()[:2] for line in ran.out.splitlines()] == [
+        ["first:", "silent"],
+        ["second:", "silent"],
+    ]
+    # A filter and a session are not read by a shell; a session may name its host.
+    ran = run(*both, "--tool", "$(touch made) silent", "--json")
+    assert (ran.status, ran.out) == (0, "[]\n")
+    ran = run(*both, f"second:{rows[1]['session']}", "--json")
+    assert [row["host"] for row in json.loads(ran.out)] == ["second"]
+    ran = run(*both, rows[1]["session"], "--json")
+    assert (ran.status, [row["host"] for row in json.loads(ran.out)]) == (2, ["second"])
+    assert ran.err.startswith("mcp-tui: first: No session in")
+    assert not [*tmp_path.rglob("made")]
+
+
+def test_a_log_that_is_none_is_an_error_of_its_host(tmp_path: Path):
+    for name, does, option, says in (
+        ("greets", "echo Welcome", "--json", "greets: this is not an answer of mcp-tui."),
+        ("greets", "echo Welcome", "--csv", "greets: this is not an answer of mcp-tui."),
+        ("floods", "tr '\\\\0' x </dev/zero", "--sums", "floods: wrote a line of more than 8 MB."),
+        ("has-none", "exec no-such-program", "--json", "has-none: mcp-tui was not found there."),
+        (
+            "is-older",
+            "echo \"mcp-tui: Unknown option '--stdin'.\" >&2; exit 2",
+            "--csv",
+            "may be older. Update it there.",
+        ),
+    ):
+        ran = run("log", "--via", str(script(tmp_path, name, does)), option)
+        assert ran.status == Exit.UNREACHABLE, ran
+        assert says in ran.err
+        assert ran.out == ("[]\n" if option == "--json" else "")
+
+
 ODD: Final[dict[str, tuple[str, str]]] = {
     "hangs": ("sleep 600 & sleep 600", "did not answer within 2 s."),
     "floods": ("exec yes hello", "answered more than 8 MB."),
@@ -131,7 +182,7 @@ def test_hosts_without_a_good_answer_are_named_beside_the_others(tmp_path: Path)
     for name, (_, says) in ODD.items():
         assert says in lines[name], (name, lines[name])
     assert "\x1b" not in ran.out + ran.err
-    assert "Define its name in [via]" in lines["no-such-command"]
+    assert "define its name in [via]" in lines["no-such-command"]
     rows = json.loads(run("ps", "--json", "--via", str(good), "--via", odd[3]).out)
     assert [(row["host"], row["session"], row["state"]) for row in rows] == [
         ("good", "7bc6", "in_flight"),
@@ -155,6 +206,17 @@ def test_a_cancel_that_no_host_confirmed_is_not_called_one(tmp_path: Path):
     run("cancel", "7bc6/1", "--via", "'").sentence(Exit.USAGE, "Cannot split --via")
     run("cancel", "7bc6/1", "--via", " ").sentence(Exit.USAGE, "is empty")
     run("cancel", "--stdin").sentence(Exit.USAGE, "No arguments on stdin.")
+
+
+def test_a_session_of_another_machine_is_named_by_a_plain_word():
+    refused = (
+        ["attach", "--via", "ssh x", "a; touch made"],
+        ["attach", "--via", "ssh x", "x:-oProxyCommand=x"],
+    )
+    for words in refused:
+        run(*words).sentence(Exit.USAGE, "Not a session:")
+    run("attach", "--via", "ssh x", "x:7bc6").sentence(Exit.USAGE, "attach needs a terminal")
+    run("attach", "--via", "ssh x", "--via", "ssh y").sentence(Exit.USAGE, "Name the host, as in x:")
 
 
 @cases(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from mcp_tui.cli.output import Exit
 from mcp_tui.live.running import sessions
 from tests.cli.running import MCP_TUI
 from tests.control import Control
+from tests.live.test_via import Machine
 from tests.tap.test_tap import Client
 from tests.tui.terminal import Terminal
 from tests.waiting import HANG, wait
@@ -44,3 +48,28 @@ def test_a_key_cancels_what_a_foreign_client_calls(
     finally:
         client.process.kill()
         client.process.__exit__(None, None, None)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds a process by /proc")
+def test_a_session_of_another_machine_is_attached_to_and_its_end_restores_the_terminal(
+    terminals: Callable[..., Terminal], control: Control, tmp_path: Path
+) -> None:
+    there = Machine(tmp_path, "build1")
+    with there.calling(control):
+        (row,) = there.listed()
+        terminal = terminals("attach", f"build1:{row['session']}", "--via", there.via)
+        terminal.see("count", "in flight")
+        terminal.press("c")
+        terminal.see(f"Cancel {row['id']}")
+        terminal.press("$(touch made)\r")
+        control.wait("cancelled", reason="$(touch made)")
+        terminal.press("\x11")
+        assert terminal.ended() == 0
+        terminal.assert_restored()
+    with there.calling(control):  # and the connection is lost
+        terminal = terminals("attach", "--via", there.via)
+        terminal.see("count", "in flight")
+        os.kill(int(Path(f"/proc/{terminal.pid}/task/{terminal.pid}/children").read_text()), signal.SIGKILL)
+        assert terminal.ended() == Exit.UNREACHABLE
+        terminal.assert_restored()
+        assert b"build1: signal 9 ended the command." in terminal.raw
