@@ -130,6 +130,7 @@ GOALS = (
     Goal("… memory at most", "ours large_string mb", "MB", "≤ 300"),
     Goal("64 MB, 1.2 million items: stall", "ours large_items stall", "ms", "≤ 50"),
     Goal("… memory at most", "ours large_items mb", "MB", "≤ 250"),
+    Goal("tap: a limit beside another tap's flood, worst of 100: later", "ours tap_limits added", "ms", "≤ 50"),
     Goal("tap: added to a call, median", "ours tap median", "µs", "≤ 200"),
     Goal("… p99", "ours tap p99", "µs", "≤ 1,000"),
     Goal("… over HTTP, median", "ours tap http", "µs", "≤ 200"),

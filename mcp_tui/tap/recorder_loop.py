@@ -45,6 +45,9 @@ REPORT_SECONDS: Final = 0.5
 REPORT_BYTES: Final = 1 << 20
 """The relay gets a checkpoint after so many seconds, or so many bytes of records."""
 
+PART_BYTES: Final = 4096
+"""Traffic is taken in parts of about this size, in bytes, each to the end of a line, so that a turn can end in between."""
+
 SLICE_SECONDS: Final = 0.02
 """Seconds of parsing after which the sockets are served."""
 
@@ -133,6 +136,8 @@ class RecorderLoop:
         self._data = bytearray()
         self._more = False
         """Whether complete records wait to be read."""
+        self._rest: recorder_records.TapRecord | None = None
+        """What is left of a record whose first part was taken."""
         self._selector = selectors.DefaultSelector()
         self._turns: list[Callable[[], None]] = []
         self._pausing = False
@@ -277,17 +282,33 @@ class RecorderLoop:
         self._over = True
 
     def _work(self, until: float) -> None:
-        """Reads records until a time, in monotonic seconds."""
+        """Reads records until a time, in monotonic seconds, or one part."""
         start = 0
-        self._more = False
-        while not self._over and (found := recorder_records.unpacked(self._data, start)) is not None:
-            if monotonic() > until:
+        self._more = is_late = False
+        while not self._over:
+            record, end = self._rest, start
+            if record is None:
+                if (found := recorder_records.unpacked(self._data, start)) is None:
+                    break
+                record, end = found
+            if is_late:
                 self._more = True
                 break
-            record, start = found
+            start = end
             self._read_until = record[1]
-            self._take(*record)
+            self._take(*self._part_of(record))
+            is_late = monotonic() > until
         del self._data[:start]
+
+    def _part_of(self, record: recorder_records.TapRecord) -> recorder_records.TapRecord:
+        """Returns the record, or some lines of it if it is long; the rest comes next."""
+        kind, at, number, data = record
+        cut = data.find(b"\n", PART_BYTES) + 1 if kind in recorder_records.MOVED else 0
+        if not 0 < cut < len(data):
+            self._rest = None
+            return record
+        self._rest = kind, at, number, data[cut:]
+        return kind, at, number, data[:cut]
 
     def _take(self, kind: bytes, at: float, number: int, data: bytes) -> None:
         """Takes a record."""
@@ -300,7 +321,7 @@ class RecorderLoop:
                 record, start = found
                 self._recorder.restore(*record)
             return
-        self._taken += 1
+        self._taken += self._rest is None
         self._taken_bytes += len(data)
         if kind in recorder_records.MOVED:
             line = data.rfind(b"\n") + 1
@@ -336,7 +357,7 @@ class RecorderLoop:
 
     def _report(self) -> None:
         """Sends a checkpoint to the relay, which may then drop all records before it."""
-        if self._recorder is None or not self._changed:
+        if self._recorder is None or not self._changed or self._rest is not None:
             return
         if monotonic() < self._report_at and self._taken_bytes < REPORT_BYTES:
             return

@@ -1,7 +1,7 @@
 """The program of a tap's recorder, and its priority.
 
-Until the recorder has caught up for the first time it has the priority of any other process; then it stands back behind the
-traffic.
+A recorder of one tap has the priority of any other process until it has caught up for the first time; then it stands back
+behind the traffic. The recorder of many taps does not, because it needs little of the processor, and limits wait for it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def run() -> None:
 
         gc.freeze()
         gc.enable()
-        shared = SharedRecorder(int(sys.argv[2]), sys.argv[4], open_socket=open_socket, caught_up=stand_back)
+        shared = SharedRecorder(int(sys.argv[2]), sys.argv[4], open_socket=open_socket, stand_back=stand_back)
         sys.exit(shared.run())
     records, orders, kind, session = int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
     # Before most imports, so that ps finds this session early.

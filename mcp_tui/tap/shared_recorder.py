@@ -50,6 +50,7 @@ class SharedRecorder:
     """Serves the socket ``listener`` at a ``path`` until no tap is left.
 
     ``open_socket`` opens the control socket of a session; it returns ``None`` if there can be none.
+    ``stand_back`` lowers the priority of a process.
     """
 
     def __init__(
@@ -58,12 +59,12 @@ class SharedRecorder:
         path: str,
         *,
         open_socket: Callable[[str], ListeningSocket | None],
-        caught_up: Callable[[], object],
+        stand_back: Callable[[], object],
     ) -> None:
         self._open_socket = open_socket
         self._listener = socket.socket(fileno=listener)
         self._path = path
-        self._caught_up: Callable[[], object] | None = caught_up
+        self._stand_back = stand_back
         self._taps: dict[int, _Tap] = {}
         self._hellos: dict[socket.socket, _Hello] = {}
         self._later: list[tuple[float, Callable[[], object]]] = []
@@ -184,11 +185,10 @@ class SharedRecorder:
             hello.pipes[1],
             StdioRecorder,
             listening=self._open_socket(session),
-            caught_up=self._caught_up,
             environment={os.fsdecode(name): os.fsdecode(value) for name, value in environment.items()},
             relay=relay,
         )
-        self._caught_up, self._until = None, 0.0
+        self._until = 0.0
         loop.start()
         loop.order({"recorder": os.getpid()})
         tap = self._taps[loop.fileno()] = _Tap(loop)
@@ -232,6 +232,9 @@ class SharedRecorder:
             return
         code = 1
         try:
+            # This tap needs much of the processor; limits of the others must not wait for that.
+            os.setsid()
+            self._stand_back()
             self._selector.close()
             self._listener.close()
             if self._standby >= 0:

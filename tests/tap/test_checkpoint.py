@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.tap import recorder_loop
 from mcp_tui.tap.checkpoint import WHOLE_BYTES
 from mcp_tui.tap.recorder_loop import RecorderLoop
-from mcp_tui.tap.recorder_records import DECISION, OWN_TO_CLIENT
+from mcp_tui.tap.recorder_records import DECISION, FROM_SERVER, OWN_TO_CLIENT, begin, packed
 from mcp_tui.tap.stdio_recorder import StdioRecorder
 
 if TYPE_CHECKING:
@@ -243,3 +244,41 @@ def test_what_the_client_was_answered_is_known_to_every_later_recorder():
                 later.restore(*each)
             assert not later.runs_out(900.0, 900.0)
             assert not later.loop.withdraw(0, "a"), "the client would be answered again"
+
+
+def test_a_turn_may_end_within_a_record_and_a_checkpoint_has_whole_ones(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(recorder_loop, "REPORT_SECONDS", 0.0)
+    records, orders = os.pipe(), os.pipe()
+    recorders: list[StdioRecorder] = []
+
+    def begun(*given: Any) -> StdioRecorder:
+        recorders.append(StdioRecorder(*given))
+        return recorders[0]
+
+    loop = RecorderLoop(records[0], orders[1], begun)
+    loop.start()
+    options: StdioBegin = {
+        "at": 99.0,
+        "command": ["s"],
+        "path": "s",
+        "pid": 1 << 30,
+        "max_timeout": 500,
+        "timeout": 300,
+    }
+    notes = b"".join(line(method="notifications/message", params={"data": each}) for each in range(400))
+    os.write(records[1], begin(options) + packed([(FROM_SERVER, 100.0, 0, notes)]))
+    os.set_blocking(orders[0], False)
+    given, turns = b"", 0
+    while given.count(b'"taken"') < 2:  # the first is that of the beginning
+        loop.step(0.0, 0.0)
+        turns += 1
+        with suppress(BlockingIOError):
+            given += os.read(orders[0], 1 << 16)
+    assert turns > 5, "the record was taken in one turn"
+    assert loop.patience() != 0, "a checkpoint was made within a record"
+    assert b'"taken":1,' in given
+    loop.end()
+    os.close(records[1])
+    os.close(orders[0])
