@@ -86,23 +86,28 @@ class ServedTool(NamedTuple):
 
 def run(_name: str, given: Words) -> int:
     """Serves on stdio until the client disconnects; returns the exit status of :func:`mcp_tui.demo.demo_server.main`."""
-    tools = {**_READING, **(_ACTING if given.options.allow_cancel else {})}
+    offered = tools(allow_cancel=given.options.allow_cancel)
 
     def converse(setting: Setting) -> Conversation:
-        return _ServeConversation(setting, tools)
+        return ServeConversation(setting, offered)
 
     return main(None, None, lambda setting: replace(setting, converse=converse), "serve")
+
+
+def tools(*, allow_cancel: bool) -> Mapping[str, ServedTool]:
+    """Returns the tools by their names."""
+    return {**_READING, **(_ACTING if allow_cancel else {})}
 
 
 # -- the server ------------------------------------------------------------------------------------------------
 
 
-class _ServeConversation(Conversation):
+class ServeConversation(Conversation):
     """The conversation with the only client of the server."""
 
-    def __init__(self, setting: Setting, tools: Mapping[str, ServedTool]) -> None:
+    def __init__(self, setting: Setting, offered: Mapping[str, ServedTool]) -> None:
         super().__init__(setting)
-        self._tools = tools
+        self._tools = offered
         self._asked: deque[TypedId] = deque(maxlen=1000)
         """The ids of the client's newest requests: a tap may not know yet that they were answered."""
 
@@ -130,8 +135,8 @@ class _ServeConversation(Conversation):
             case "tools/list", _:
                 if params.get("cursor") is not None:
                     raise frames.bad_params("unknown cursor")
-                tools = [as_of(each.offered, caller.revision) for each in self._tools.values()]
-                return cacheable({"tools": tools}, caller.revision)
+                offered = [as_of(each.offered, caller.revision) for each in self._tools.values()]
+                return cacheable({"tools": offered}, caller.revision)
             case "server/discover", True:
                 return cacheable({"supportedVersions": list(frames.SUPPORTED), **about}, caller.revision)
             case "initialize", False:

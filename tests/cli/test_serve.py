@@ -81,3 +81,17 @@ def test_texts_of_others_stay_quoted():
     assert (text.count("\n"), text.count("«"), text.count("»")) == (1, 6, 5)
     assert text.isprintable() or text.replace("\n", "").isprintable()
     assert found["structuredContent"]["total"] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.sends_anything
+@pytest.mark.parametrize("protocol", [MODERN, HANDSHAKE])
+def test_the_probe_finds_no_broken_rule(protocol: str):
+    # A session that does not answer makes the tool work for two seconds, so that it can be cancelled.
+    with answering({"no answer": b""}):
+        ran = run(
+            "probe", "--tool", "running", "--inherit-env", "--protocol", protocol, "--json", "--", *SERVE
+        )
+    report = json.loads(ran.out)
+    verdicts = [each["verdict"] for each in report["rules"]]
+    assert (ran.status, verdicts.count("pass") >= 20, {"fail", "warning"} & {*verdicts}) == (0, True, set())

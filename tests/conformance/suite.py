@@ -40,14 +40,14 @@ def missing() -> str | None:
     return f"The conformance suite is left out: {reason}." if reason else None
 
 
-def suite(*words: str, home: Path) -> subprocess.CompletedProcess[str]:
+def suite(*words: str, home: Path, within: float = SUITE_ENDS_WITHIN) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         (str(conformance_node()), str(INDEX), *words),
         check=False,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=SUITE_ENDS_WITHIN,
+        timeout=within,
         env=environment(home),
     )
 
