@@ -285,7 +285,7 @@ def _gauges(running: Iterable[Summary], unknown: Collection[Unknown]) -> Values:
             oldest = total_of(values, names.OLDEST, labels, MOST_SETS)
             oldest[0] = max(oldest[0], row.elapsed)
     problems = Counter(each.problem for each in unknown)
-    for problem in Problem:
+    for problem in (Problem.SILENT, Problem.OTHER_VERSION, Problem.NOT_UNDERSTOOD):
         total_of(values, UNKNOWN, [(PROBLEM, problem.value)], len(values) + 1)[0] = problems[problem]
     return values
 

@@ -206,6 +206,21 @@ def fill_packages(*packages: str) -> Callable[[Path], None]:
     return fill
 
 
+def fill_prometheus(folder: Path) -> None:
+    if PROMETHEUS_THERE:
+        return
+    run("apt-get", "download", "prometheus", cwd=folder)
+    (package,) = folder.glob("prometheus_*.deb")
+    run("dpkg", "-x", package, folder, cwd=folder)
+    package.unlink()
+
+
+def no_prometheus() -> str | None:
+    if PROMETHEUS_THERE or all(map(shutil.which, ("apt-get", "dpkg"))):
+        return None
+    return "there is no prometheus on the PATH, and no apt-get to download Debian's"
+
+
 def link_sources(folder: Path) -> None:
     """Node looks for packages beside the file that imports them: what is started through these links finds them."""
     for each in (SERVERS, CLIENT_DRIVERS):
@@ -381,7 +396,25 @@ QWEN_NEWER = Part(
 """Beside the older one, which sends calls again."""
 CLIENTS = (MCP1, MCP2, CLIENT_NPM, *_PYTHON_CLIENTS, *CLIENT_CONFIGS, QWEN_NEWER)
 """For the tap's comparison and the judge of clients: installed with --clients."""
-PARTS = (MCP1, MCP2, FASTMCP4, NPM_PART, NODE22_PART, *AGENTS)
+PROMETHEUS_THERE = shutil.which("prometheus") is not None and shutil.which("promtool") is not None
+PROMETHEUS = Part(
+    "prometheus",
+    f"Debian's prometheus {PROMETHEUS_THERE}",
+    "a Prometheus that scrapes taps",
+    fill_prometheus,
+    no_prometheus,
+)
+FLEET_SCHEMAS = pypi_part(
+    "fleet_schemas",
+    "check-jsonschema==0.39.0 kubernetes-validate==1.37.0",
+    "the schemas of Compose and Kubernetes",
+)
+PARTS = (MCP1, MCP2, FASTMCP4, NPM_PART, NODE22_PART, PROMETHEUS, FLEET_SCHEMAS, *AGENTS)
+
+
+def prometheus_program(name: str) -> str:
+    """The path of ``prometheus`` or ``promtool``."""
+    return name if PROMETHEUS_THERE else str(PROMETHEUS.folder / "usr" / "bin" / name)
 
 
 def bring(part: Part) -> str:
