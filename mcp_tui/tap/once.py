@@ -177,6 +177,8 @@ class OnceGuard:
         self._kept = 0
         self._number = 0
         self._forgotten: dict[bytes, float] = {}
+        self._others: dict[str, dict[Json, Call]] = {}
+        """The unsettled calls of other taps that run."""
         self._awaiting: list[Call] = []
         """Calls that wait for input of their clients."""
 
@@ -532,7 +534,7 @@ class OnceGuard:
     @property
     def is_empty(self) -> bool:
         """Whether no call is left that another tap has to know."""
-        return not self._calls
+        return not self._calls and not self._forgotten
 
     @property
     def withheld_bytes(self) -> int:
@@ -546,44 +548,53 @@ class OnceGuard:
     # -- of other taps -----------------------------------------------------------------------------------------
 
     def remember(self, tap: str, lines: Iterable[LogLine], why: str, at: float) -> None:
-        """Takes the log of another tap with the same command: the outcome of each unsettled call in it is unknown.
+        """Takes what another tap with the same command has written to its log since the last time.
 
-        ``why`` is empty for a tap that is running; then only the calls that its client gave up count.
+        ``why`` is empty for a tap that is running; then only the calls that its client gave up count. Once it has ended, it
+        says why the outcome of each unsettled call is unknown.
         """
-        for key in [*self._calls]:
-            self._calls[key] = [each for each in self._calls[key] if each.scope != (tap,)]
-        calls: dict[Json, Call] = {}
+        calls = self._others.pop(tap, {})
         for line in lines:
             if "call" in line:
                 key = line["client"], bytes.fromhex(line["key"])
                 calls[line["call"]] = Call(key, line["tool"], line["id"], line["at"] - self._wall, (tap,))
             elif "settled" in line:
-                calls.pop(line["settled"], None)
+                if (settled := calls.pop(line["settled"], None)) is not None:
+                    self._drop(settled)
             elif "forgot" in line:
                 self._forgot(bytes.fromhex(line["forgot"]), line["at"] - self._wall)
             elif (found := calls.get(line.get("late", line.get("unknown", line.get("gave_up"))))) is not None:
-                found.given_up_at = found.sent_at
-                found.unknown = str(line.get("why") or found.unknown)
+                found.unknown = str(line.get("why") or found.unknown or _ELSEWHERE)
                 if "late" in line:
-                    found.unknown = f"its answer came after {line['after']:g} s, to a tap that has ended"
+                    found.unknown = f"its answer came after {line['after']:g} s, to another tap"
         for each in calls.values():
-            if (why or each.given_up_at is not None) and each.sent_at > self._forgotten.get(
-                each.key[1], -inf
-            ):
-                each.unknown = (
-                    each.unknown or why or "its client has left, and another tap waits for the answer"
-                )
+            if why and each.unknown in ("", _ELSEWHERE):
+                each.unknown = why
+            if each.unknown and each.given_up_at is None:
                 each.given_up_at = at
-                self._calls.setdefault(each.key, []).append(each)
+                if each.sent_at > self._forgotten.get(each.key[1], -inf):
+                    self._calls.setdefault(each.key, []).append(each)
+        if not why:
+            self._others[tap] = calls
 
     def _forgot(self, key: bytes, at: float) -> None:
         """Notes that a call that other taps left open until a time is settled."""
         self._forgotten[key] = max(at, self._forgotten.get(key, -inf))
         if len(self._forgotten) > CALLS:
             del self._forgotten[next(iter(self._forgotten))]
-        for known, calls in self._calls.items():
-            if known[1] == key:
-                calls[:] = [each for each in calls if each.number or each.sent_at > at]
+        for each in [each for known, calls in self._calls.items() if known[1] == key for each in calls]:
+            if not each.number and each.sent_at <= at:
+                self._drop(each)
+
+    def _drop(self, call: Call) -> bool:
+        """Removes a call; returns whether it was there."""
+        calls = self._calls.get(call.key, [])
+        if call not in calls:
+            return False
+        calls.remove(call)
+        if not calls:
+            del self._calls[call.key]
+        return True
 
     # -- parts -------------------------------------------------------------------------------------------------
 
@@ -627,13 +638,9 @@ class OnceGuard:
 
     def _settle(self, call: Call, how: str) -> None:
         """Forgets a call whose outcome is known."""
-        calls = self._calls.get(call.key, [])
-        if call not in calls:
+        if not self._drop(call):
             return
-        calls.remove(call)
         self._unlist(call)
-        if not calls:
-            del self._calls[call.key]
         self._kept -= call.size if call.answer is not None and call.given_up_at is not None else 0
         if call.number:
             self._log({"settled": call.number, "how": how})
@@ -661,6 +668,8 @@ class OnceGuard:
 
 
 _OF_ROUNDS: Final = ("requestState", "inputResponses")
+
+_ELSEWHERE: Final = "its client has left, and another tap waits for the answer"
 
 _SILENT: Final = "it was cancelled, and no reply arrived"
 

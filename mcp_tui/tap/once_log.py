@@ -3,6 +3,10 @@
 A line is written before a call leaves, or the call is noted (:mod:`mcp_tui.tap.once_notes`). The file has no arguments, only
 a digest of them with a secret of this user; it is not a recording and is never exported. A tap locks its file while it
 runs, so an unlocked file belongs to a tap that has ended.
+
+While another tap with the same command runs, only the calls that its client gave up count. When it writes about them, it
+sets a byte in the notes of the others. So before a call, a tap only looks at that byte and at the locks of the others, and
+it reads what is new if something has happened.
 """
 
 from __future__ import annotations
@@ -13,17 +17,18 @@ import json
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.journal.state_folder import is_alone, make_folders, state_folder
+from mcp_tui.journal.state_folder import make_folders, state_folder
 from mcp_tui.protocol.json_values import as_object
 from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.repeats import WINDOW_SECONDS
 from mcp_tui.tap.once import Call, Json, LogLine, client_of, messages_in
-from mcp_tui.tap.once_notes import LeftNotes, Notes, disturb, left_notes
+from mcp_tui.tap.once_notes import LeftNotes, Notes, disturb, is_over, left_notes
 from mcp_tui.tap.pipes import warn
 
 _ENCODED: Final = json.JSONEncoder(separators=(",", ":")).encode
@@ -31,10 +36,30 @@ _ENCODED: Final = json.JSONEncoder(separators=(",", ":")).encode
 _NUMBERS: Final = ("call", "gave_up", "late", "unknown")
 """Members with the number of a call."""
 
+READ_BYTES: Final = 1 << 20
+
 Reading = Callable[[dict[str, Json], str, float], Call | None]
 """Reads a message of a client, at a time: :meth:`OnceGuard.read`."""
 
 KILLED: Final = "the tap that sent it ended before its answer came"
+
+
+@dataclass(slots=True)
+class OtherLog:
+    """The log of another tap, which is open here while that tap runs."""
+
+    file: int
+    at: int = 0
+    """The number of bytes that were read."""
+
+    def news(self) -> list[LogLine]:
+        """Returns the lines that were written since the last time."""
+        data = b""
+        while piece := os.pread(self.file, READ_BYTES, self.at + len(data)):
+            data += piece
+        whole = data[: data.rfind(b"\n") + 1]
+        self.at += len(whole)
+        return _decoded(whole)
 
 
 class GuardLog:
@@ -51,10 +76,8 @@ class GuardLog:
         self.notes: Notes | None = None
         self._later: list[LogLine] | None = None
         """Lines that are written together."""
-        self._seen: dict[str, tuple[int, bool]] = {}
-        self._changed = 0
-        self._running = False
-        """Whether another tap with the same command is running."""
+        self._others: dict[str, OtherLog | None] = {}
+        """The logs of other taps with the same command, by their names; ``None`` for taps that have ended."""
         try:
             top = (state_folder() / "once").absolute()
             named = hashlib.sha256(repr(configuration).encode("utf-8", "surrogateescape")).hexdigest()[:32]
@@ -67,10 +90,10 @@ class GuardLog:
                 os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
                 0o600,
             )
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Another tap may be asking at this moment whether this one runs.
+            fcntl.flock(self._file, fcntl.LOCK_EX)
             self.notes = Notes.made(self._path)
-            for entry in os.scandir(self._folder):
-                disturb(entry.name)
+            self._disturb()
         except OSError as error:
             self.secret = os.urandom(16)
             self._fail(error)
@@ -116,48 +139,86 @@ class GuardLog:
         if self._file >= 0 and lines:
             try:
                 os.write(self._file, _encoded(lines))
+                # An open call, or one that was answered, is nothing to other taps while this one runs.
+                if not all("call" in each or each.get("how") == "answered" for each in lines):
+                    self._disturb()
             except OSError as error:
                 self._fail(error)
+
+    def _disturb(self) -> None:
+        """Has the other taps read this log before they send the next call."""
+        if self._folder is not None and self._path is not None:
+            with suppress(OSError):
+                for entry in os.scandir(self._folder):
+                    if entry.name != self._path.name:
+                        disturb(entry.name)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether another tap may have written something that counts, or has ended, since the last time."""
+        # Every call waits for this, so it is short. A tap that is killed tells nobody, but it loses its lock.
+        notes = self.notes  # another thread may drop them
+        if notes is None or notes.memory[0]:
+            return True
+        return any(each is not None and is_over(each.file) for each in self._others.values())
+
+    def others(self) -> Iterator[tuple[str, list[LogLine], str]]:
+        """Yields what is new of each other tap: its name, the lines since the last time, and why open calls are unknown.
+
+        The reason is empty for a tap that is running.
+        """
+        if self._folder is None or not self.has_news:
+            return
+        self._set_disturbed(0)  # Before reading, because other taps set it after writing.
+        try:
+            yield from self._news(self._folder)
+        except OSError:
+            self._set_disturbed(1)  # The next call tries again.
+
+    def _set_disturbed(self, value: int) -> None:
+        if self.notes is not None:
+            self.notes.memory[0] = value
+
+    def _news(self, folder: Path) -> Iterator[tuple[str, list[LogLine], str]]:
+        found = {
+            each.name for each in os.scandir(folder) if self._path is None or each.name != self._path.name
+        }
+        for name in [each for each in self._others if each not in found and self._others[each] is None]:
+            del self._others[name]
+        new = found - self._others.keys()
+        for name in new:
+            with suppress(FileNotFoundError):
+                file = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+                self._others[name] = OtherLog(file)
+        open_ = {name: log for name, log in self._others.items() if log is not None}
+        # Before their notes are read: the log of a tap that ends later is not complete yet.
+        ended = {name for name, log in open_.items() if is_over(log.file)}
+        if self.reading is not None:
+            self._complete(folder, self.reading)
+        for name, log in open_.items():
+            lines, age = log.news(), clock.wall() - os.fstat(log.file).st_mtime
+            if name not in ended:
+                if lines:
+                    yield name, lines, ""
+                continue
+            self._others[name] = None
+            os.close(log.file)
+            if name in new and age > WINDOW_SECONDS:
+                (folder / name).unlink(missing_ok=True)
+            elif name in new and not lines:
+                del self._others[name]  # It may belong to a tap that has not locked it yet.
+            else:
+                yield name, lines, KILLED
 
     @staticmethod
     def _complete(folder: Path, reading: Reading) -> None:
         """Completes the logs of killed taps from their notes."""
         since = clock.wall() - monotonic()
         for left in left_notes(folder.parent):
-            lines = [*noted(left, _read(left.log), reading, since)]
-            with left.log.open("ab") as file:
-                file.write(_encoded(lines))
-
-    def others(self) -> Iterator[tuple[str, list[LogLine], str]]:
-        """Yields the logs of other taps that changed since the last time: name, lines, and why open calls are unknown.
-
-        The reason is empty for a tap that is running.
-        """
-        if self._folder is None or (self.notes is not None and not self.notes.memory[0]):
-            return  # No other tap runs, and no other one has started since.
-        with suppress(OSError):
-            changed = self._folder.stat().st_mtime_ns
-            # The file of a tap that has ended no longer changes.
-            if changed == self._changed and not self._running:
-                return
-            self._changed, self._running = changed, False
-            if self.notes is not None:
-                self.notes.memory[0] = 0
-            if self.reading is not None:
-                self._complete(self._folder, self.reading)
-            for entry in os.scandir(self._folder):
-                if self._path is not None and entry.name == self._path.name:
-                    continue
-                status = entry.stat(follow_symlinks=False)
-                state = status.st_size, _is_over(entry.path)
-                self._running |= not state[1]
-                if state[1] and clock.wall() - status.st_mtime > WINDOW_SECONDS:
-                    Path(entry.path).unlink()
-                elif self._seen.get(entry.name) != state:
-                    self._seen[entry.name] = state
-                    yield entry.name, _read(Path(entry.path)), KILLED if state[1] else ""
-        if self._running and self.notes is not None:
-            self.notes.memory[0] = 1
+            with left.log.open("ab+") as file:
+                file.seek(0)
+                lines = [*noted(left, _decoded(file.read()), reading, since)]
+                file.write(b"\n" + _encoded(lines))  # The last line may be incomplete.
 
     def close(self, *, empty: bool) -> None:
         """Ends the log; removes the file if no call is open."""
@@ -168,11 +229,6 @@ class GuardLog:
             if empty and self._path is not None:
                 with suppress(OSError):
                     self._path.unlink()
-
-
-def _is_over(path: str) -> bool:
-    with open(path, "rb") as file:  # noqa: PTH123 - a path of scandir
-        return is_alone(file.fileno())
 
 
 def _encoded(lines: Iterable[LogLine]) -> bytes:
@@ -204,13 +260,11 @@ def noted(left: LeftNotes, log: list[LogLine], reading: Reading, since: float) -
             yield {"settled": number, "how": "answered"}
 
 
-def _read(path: Path) -> list[LogLine]:
+def _decoded(data: bytes) -> list[LogLine]:
     found: list[LogLine] = []
-    if not path.exists():
-        return found
-    for line in path.read_bytes().splitlines():
+    for line in data.split(b"\n"):
         with suppress(ValueError):
-            found.append(json.loads(line))
+            found.append(as_object(json.loads(line)))
     return found
 
 

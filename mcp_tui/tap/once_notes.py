@@ -9,6 +9,7 @@ A write there can neither block nor fail, because its pages are allocated at the
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 from collections.abc import Iterator
@@ -16,8 +17,6 @@ from contextlib import suppress
 from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
-
-from mcp_tui.journal.state_folder import is_alone
 
 FOLDER: Final = "/dev/shm"  # noqa: S108 - the files in it are opened as if others had made them
 NAME: Final = "mcp-tui-once-"
@@ -149,10 +148,19 @@ def _open(path: Path) -> int:
     return file
 
 
+def is_over(log: int) -> bool:
+    """Whether the tap with an open log has ended. It asks for a shared lock, because two taps may ask at the same time."""
+    try:
+        fcntl.flock(log, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _is_over(log: Path) -> bool:
     try:
         with log.open("rb") as file:
-            return is_alone(file.fileno())
+            return is_over(file.fileno())
     except FileNotFoundError:
         return True
 

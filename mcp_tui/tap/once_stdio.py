@@ -114,7 +114,7 @@ class StdioGuard:
         """Whether bytes of the client may be sent before they are read; notes them, if so."""
         # Every call waits for this, so it is short.
         notes, unread, at = self._notes, self._unread, monotonic()
-        if notes is None or notes.memory[0] or data[-1] != NEWLINE or b"cancelled" in data:
+        if notes is None or data[-1] != NEWLINE or b"cancelled" in data or self._log.has_news:
             return False
         if unread and self._is_due(at):
             return False
