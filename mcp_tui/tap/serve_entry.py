@@ -8,6 +8,7 @@ is read again: it must mean the old one with exactly that change.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from copy import deepcopy
@@ -59,6 +60,13 @@ def future(place: Place, name: str, words: list[str], around: Surroundings) -> D
     form = source.form
     fields |= source.extra
     fields |= {form.command: command} if form.is_list else {form.command: words[0], form.args: command[1:]}
+    usual = {"XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}"}
+    if env := {
+        name: value
+        for name in ("MCP_TUI_STATE", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
+        if (value := around.env.get(name)) and value != usual.get(name) and "$" not in value
+    }:  # Some clients start servers without these variables, which say where sessions and recordings are.
+        fields[form.env] = {**env}
     made = replace(
         blank(place, name, around), source=source, fields=fields, way=(*way, 0 if is_list else name)
     )
@@ -200,7 +208,7 @@ def entry_lines(server: Definition) -> list[str]:
         case Language.TOML:
             keys = (each if _BARE_KEY.fullmatch(each) else literal(each) for each in map(str, (*table, name)))
             head = f"[{'.'.join(keys)}]"
-            return [head, *(f"{key} = {json.dumps(value)}" for key, value in fields.items())]
+            return [head, *(f"{key} = {_toml(value)}" for key, value in fields.items())]
         case Language.YAML:
             value = [fields] if isinstance(step, int) else {name: fields}
             return [f"{table[-1]}: {json.dumps(value, ensure_ascii=False)}"]
@@ -209,6 +217,12 @@ def entry_lines(server: Definition) -> list[str]:
             for each in reversed(table[1:]):
                 value = {str(each): value}
             return [f"{literal(table[0])}: {json.dumps(value, ensure_ascii=False)}"]
+
+
+def _toml(value: Json) -> str:
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_toml(each)}' for key, each in value.items())} }}"
+    return json.dumps(value)
 
 
 # -- removing ----------------------------------------------------------------------------------------------------

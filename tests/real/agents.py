@@ -104,7 +104,7 @@ def _claude_code(packages: Path, home: Path, url: str, server: Entry) -> Started
         str(config),
         "--strict-mcp-config",
         "--allowedTools",
-        "mcp__demo",
+        "mcp__demo,mcp__mcp-tui",
         "--model",
         NAME,
     ]

@@ -97,6 +97,25 @@ def test_it_leaves_every_byte_of_the_files_of_each_tool(tmp_path: Path):
     assert len(done) > 12, done
 
 
+def test_where_sessions_are_is_in_the_entry_if_it_is_no_usual_place(tmp_path: Path):
+    odd = {"XDG_STATE_HOME": "/s", "XDG_RUNTIME_DIR": "/r"}
+    around = surroundings(tmp_path, tmp_path, {**odd, "MCP_TUI_STATE": ""})
+    for name, text, member in (
+        ("config.toml", "", "env"),
+        ("opencode.json", "{}", "environment"),
+        ("config.yaml", "extensions: {}", "envs"),
+    ):
+        file = tmp_path / name
+        file.write_text(text)
+        _in_and_out(place_of(file, around), around)
+        assert future(place_of(file, around), "mcp-tui", WORDS, around).fields[member] == odd
+    usual = {"XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}"}
+    around = surroundings(tmp_path, tmp_path, usual)
+    assert (
+        "environment" not in future(place_of(tmp_path / "opencode.json", around), "n", WORDS, around).fields
+    )
+
+
 def test_what_another_program_has_written_anew_is_removed_whole(tmp_path: Path):
     around = surroundings(tmp_path, tmp_path)
     for name, text, by in (
