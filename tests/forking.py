@@ -172,7 +172,7 @@ def main() -> None:
     for name in LOADED:
         package = import_module(f"mcp_tui.{name}")
         for module in pkgutil.iter_modules(package.__path__, f"mcp_tui.{name}."):
-            if not module.name.endswith(("__main__", ".otlp")):  # of which the latter needs an extra
+            if not module.name.endswith(("__main__", ".otlp", ".otlp_delivery")):  # some need an extra
                 import_module(module.name)
     Forked.ADDRESS = listener.getsockname()
     ended, woken = socket.socketpair()

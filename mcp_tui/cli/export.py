@@ -219,7 +219,7 @@ def _spans(session: _ChosenSession) -> Iterator[str]:
                     yield from made.take((head, raw_of(record) or b""))
         yield from made.rest()
 
-    wanted = (span for span in found() if ids is None or _key(span.id) in ids)
+    wanted = (span for span in found() if ids is None or (span.row is not None and _key(span.row.id) in ids))
     return otlp_lines(wanted, session.recording.header)
 
 

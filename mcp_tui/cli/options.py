@@ -58,14 +58,14 @@ def speed(text: str) -> float | None:
 
 
 def collector(text: str) -> str:
-    """Parses the URL of a collector, and checks that the SDK for it is installed."""
+    """Parses the URL of a collector, or ``env``, and checks that the SDK for it is installed."""
     # Imported late: only for --otlp.
     from importlib.util import find_spec
     from urllib.parse import urlsplit
 
     try:
         url = urlsplit(text)
-        sound = url.scheme in ("http", "https") and bool(url.hostname)
+        sound = text == "env" or (url.scheme in ("http", "https") and bool(url.hostname))
     except ValueError:
         sound = False
     if not sound:
@@ -145,7 +145,7 @@ _RECORD_OPTIONS: Final = (
     Option("--keep-secrets", "", "do not redact passwords and tokens in that recording"),
 )
 _OTLP: Final = Option(
-    "--otlp", "URL", "send a span for each request to the OpenTelemetry collector at URL", type=collector
+    "--otlp", "URL|env", "send spans, metrics, and logs to the OpenTelemetry collector at URL", type=collector
 )
 JSON: Final = _own(Option("--json", "", "print JSON"))
 VERSION: Final = _own(Option("-V --version", "", "print the version"))

@@ -39,9 +39,9 @@ def open_store(
     target.
 
     ``keep_secrets`` keeps them in the recording. ``purpose`` goes into :class:`~mcp_tui.journal.records.Header`.
-    ``began`` is the start of the session in monotonic seconds, if not now. Spans are sent to the collector at
-    ``otlp``, which needs the extra of that name. ``unseen`` is passed to :class:`Store`. ``client`` is the process of
-    an observed client.
+    ``began`` is the start of the session in monotonic seconds, if not now. Spans, metrics, and logs are sent to the
+    collector ``otlp``, which needs the extra of that name. ``unseen`` is passed to :class:`Store`. ``client`` is the
+    process of an observed client.
 
     Older journals are deleted first: those older than ``keep_days``, and those beyond ``keep_bytes``; ``None`` sets
     no limit. Both limits also apply to this journal while it is written. The store's log reports which were deleted,
@@ -81,12 +81,12 @@ def open_store(
     followers: list[Follower] = []
     if otlp is not None:
         # Imported late: only for --otlp.
-        from mcp_tui.journal.otlp import SpanSender
+        from mcp_tui.journal.otlp import OtlpSender
 
         try:
-            followers.append(SpanSender(otlp, header, redactor))
+            followers.append(OtlpSender(otlp, header, redactor))
         except ValueError as error:
-            notes.append(f"no spans are sent: {error}")
+            notes.append(f"nothing is sent to the collector: {error}")
     store = Store(*writers, soon=soon, followers=followers, unseen=unseen)
     for text in notes:
         store.event(Note(at=time.monotonic(), text=text))

@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Any, Final, Literal
 
 from mcp_tui import __version__
+from mcp_tui.journal import metric_names
 from mcp_tui.journal.records import Header, encode_event
 from mcp_tui.journal.writer import Record
 from mcp_tui.protocol import events as ev
@@ -83,7 +84,8 @@ class SpanEvent:
 class TraceSpan:
     """The span of a request; times are in seconds since the epoch. ``error`` is empty if the request did not fail.
 
-    ``id`` is the id of the request; ``None`` for a request from the server.
+    ``row`` is the request; ``None`` for a request from the server. ``late`` is a message that arrived after the span of the
+    request was made.
     """
 
     name: str
@@ -93,7 +95,8 @@ class TraceSpan:
     began: float
     ended: float
     attributes: Attributes
-    id: RequestId | None = None
+    row: Request | None = None
+    late: ev.Late | ev.Duplicate | None = None
     events: tuple[SpanEvent, ...] = ()
     links: tuple[SpanContext, ...] = ()
     error: str = ""
@@ -115,9 +118,10 @@ class SpanMaker:
     ) -> None:
         self._header = header
         self._late_seconds = late_seconds
-        self._redact = redact
+        self.redact = redact
         self._requests = Requests()
-        self._connected = ev.Connected(at=header.mono, transport="", revision="", server="")
+        self.session: dict[str, str] = {}
+        """The attributes of the session, as far as they are known."""
         self._at = header.mono
         self._contexts: dict[int, SpanContext] = {}
         """The trace contexts of requests, by the numbers of their frames."""
@@ -140,7 +144,12 @@ class SpanMaker:
         self._at = max(self._at, record.at)
         match record:
             case ev.Connected():
-                self._connected = record
+                self.session = metric_names.session_attributes(
+                    transport=record.transport,
+                    revision=record.revision,
+                    server=self.redact(record.server),
+                    client=self.redact(record.client),
+                )
             case ev.ServerRequestReceived():
                 self._asked[_key(record.request_id)] = record
             case ev.ServerRequestAnswered() | ev.ServerRequestWithdrawn():
@@ -155,6 +164,18 @@ class SpanMaker:
             and self._at - (next(iter(self._cancelled.values())).ended_at or 0.0) > self._late_seconds
         ):
             yield self._made(self._cancelled.pop(next(iter(self._cancelled))))
+
+    def open_requests(self) -> list[Request]:
+        """Returns the requests that wait for their response."""
+        return [row for row in [*self._requests.unfinished.values()] if row.open and not row.listening]
+
+    def is_internal(self, row: Request) -> bool:
+        """Whether a request is internal to mcp-tui; in a session of a tap, the client made all requests."""
+        return row.internal and self._header.purpose != "tap"
+
+    def context_of(self, id_: RequestId) -> SpanContext | None:
+        """Returns the ids of the span of a request, if they are known."""
+        return self._known.get(_key(id_))
 
     def rest(self) -> Iterator[TraceSpan]:
         """Yields the spans of requests that are still open at the end of the session."""
@@ -219,7 +240,7 @@ class SpanMaker:
         context, parent = self._context_of(row), self._parent(row)
         began = row.called_at if row.sent_at is None else row.sent_at
         # Internal requests of mcp-tui may be refused without being an error, such as one in another protocol version.
-        error, kind = ("", "") if self._is_own(row) else _failure(row)
+        error, kind = ("", "") if self.is_internal(row) else _failure(row)
         attributes = {
             **self._about(row),
             "mcp_tui.state": evidence.ended(row),
@@ -227,7 +248,7 @@ class SpanMaker:
             "mcp_tui.response.size": row.response_size,
         }
         if row.name and (name := _NAME_ATTRIBUTES.get(row.method)) is not None:
-            attributes[name] = self._redact(row.name)
+            attributes[name] = self.redact(row.name)
         if row.method == "tools/call":
             attributes["gen_ai.operation.name"] = "execute_tool"
         if kind:
@@ -237,7 +258,7 @@ class SpanMaker:
         if row.cause is not None:
             attributes |= {
                 "mcp_tui.cancel.cause": row.cause.value,
-                "mcp_tui.cancel.reason": self._redact(row.reason),
+                "mcp_tui.cancel.reason": self.redact(row.reason),
                 "mcp_tui.cancel.signal": "" if row.signal is None else row.signal.value,
                 "mcp_tui.cancel.outcome": evidence.outcome(row, self._at).value,
             }
@@ -252,7 +273,7 @@ class SpanMaker:
         if row.method.startswith("tasks/") and (task := self._tasks.get(row.name)) is not None:
             links.append(task)
         return TraceSpan(
-            name=self._redact(
+            name=self.redact(
                 f"{row.method} {row.name}"
                 if _NAME_ATTRIBUTES.get(row.method, "").startswith("gen")
                 else row.method
@@ -260,27 +281,28 @@ class SpanMaker:
             context=context,
             parent=parent,
             kind="client",
-            began=self._wall(began),
-            ended=self._wall(max(began, self._at if row.ended_at is None else row.ended_at)),
+            began=self.wall(began),
+            ended=self.wall(max(began, self._at if row.ended_at is None else row.ended_at)),
             attributes=attributes,
-            id=row.id,
+            row=row,
             events=tuple(map(self._happened, row.history[1:])),
             links=tuple(links),
-            error=self._redact(error),
+            error=self.redact(error),
         )
 
     def _late(self, row: Request, event: ev.Late | ev.Duplicate) -> TraceSpan:
         """Returns a span for a message that arrived after the end of the span of its request."""
         about = self._context_of(row)
         return TraceSpan(
-            name=f"{self._redact(row.method)} {name_of(type(event))}",
+            name=f"{self.redact(row.method)} {name_of(type(event))}",
             context=SpanContext(about.trace, self._digits(_key(row.id), f"late {event.at}", 16)),
             parent=about,
             kind="internal",
-            began=self._wall(event.at),
-            ended=self._wall(event.at),
+            began=self.wall(event.at),
+            ended=self.wall(event.at),
             attributes=self._about(row),
-            id=row.id,
+            row=row,
+            late=event,
             events=(self._happened(event),),
             links=(about,),
         )
@@ -294,49 +316,33 @@ class SpanMaker:
         refused = isinstance(over, ev.ServerRequestAnswered) and over.code is not None
         attributes = {
             **self._session(),
-            "mcp.method.name": self._redact(asked.method),
-            "jsonrpc.request.id": self._redact(str(asked.request_id)),
+            "mcp.method.name": self.redact(asked.method),
+            "jsonrpc.request.id": self.redact(str(asked.request_id)),
         }
         if isinstance(over, ev.ServerRequestAnswered) and over.code is not None:
             attributes["error.type"] = attributes["rpc.response.status_code"] = str(over.code)
         return TraceSpan(
-            name=self._redact(asked.method),
+            name=self.redact(asked.method),
             context=SpanContext(trace, self._digits(key, f"span {asked.at}", 16)),
             parent=parent,
             kind="server",
-            began=self._wall(asked.at),
-            ended=self._wall(self._at if over is None else over.at),
+            began=self.wall(asked.at),
+            ended=self.wall(self._at if over is None else over.at),
             attributes=attributes,
             events=() if over is None else (self._happened(over),),
             error="refused" if refused else "",
         )
 
-    def _is_own(self, row: Request) -> bool:
-        """Whether a request is internal to mcp-tui; in a session of a tap, the client made all requests."""
-        return row.internal and self._header.purpose != "tap"
-
     def _about(self, row: Request) -> dict[str, Any]:
         return {
             **self._session(),
-            "mcp.method.name": self._redact(row.method),
+            "mcp.method.name": self.redact(row.method),
             "jsonrpc.request.id": str(row.id),
-            **({"mcp_tui.internal": True} if self._is_own(row) else {}),
+            **({"mcp_tui.internal": True} if self.is_internal(row) else {}),
         }
 
     def _session(self) -> dict[str, Any]:
-        connected = self._connected
-        attributes = {
-            "mcp.protocol.version": connected.revision,
-            "network.transport": "pipe"
-            if connected.transport == "stdio"
-            else "tcp"
-            if connected.transport
-            else "",
-            "mcp_tui.session": self._header.id,
-            "mcp_tui.server": self._redact(connected.server),
-            "mcp_tui.client": self._redact(connected.client),
-        }
-        return {name: value for name, value in attributes.items() if value}
+        return {**self.session, "mcp_tui.session": self._header.id}
 
     def _happened(self, event: ev.Event) -> SpanEvent:
         values = (
@@ -345,13 +351,14 @@ class SpanMaker:
             if name not in _UNTOLD and value != ""
         )
         attributes = {
-            f"mcp_tui.{name}": self._redact(value) if isinstance(value, str) else value
+            f"mcp_tui.{name}": self.redact(value) if isinstance(value, str) else value
             for name, value in values
             if isinstance(value, str | int | float)
         }
-        return SpanEvent(name_of(type(event)), self._wall(event.at), attributes)
+        return SpanEvent(name_of(type(event)), self.wall(event.at), attributes)
 
-    def _wall(self, at: float) -> float:
+    def wall(self, at: float) -> float:
+        """Converts monotonic seconds to seconds since the epoch."""
         return self._header.wall + (at - self._header.mono)
 
 

@@ -51,7 +51,7 @@ _HEAD_CHARACTERS: Final = 128
 class Follower(Protocol):
     """Receives all records, like a :class:`~mcp_tui.journal.writer.Writer`, but writes no file that can be read back.
 
-    :class:`~mcp_tui.journal.otlp.SpanSender` implements it.
+    :class:`~mcp_tui.journal.otlp.OtlpSender` implements it.
     """
 
     news: deque[str]

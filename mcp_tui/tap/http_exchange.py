@@ -20,7 +20,8 @@ from mcp_tui.tap.http_session import Exchange, TappedSession, Waiting
 from mcp_tui.tap.http_sessions import HttpSessions, requests_in, secrets_in
 from mcp_tui.tap.observed_session import salvaged
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, EventBlocks, fields_of
-from mcp_tui.transport.http_errors import REFUSED, media_type, refusal
+from mcp_tui.transport.http_errors import media_type, refusal
+from mcp_tui.transport.network_errors import REFUSED
 
 MEMORY_BYTES: Final = 64 * 1024
 """The maximum size of an incomplete body or event that is handed to a new recorder, in bytes."""

@@ -77,16 +77,16 @@ class ObservedSession(Onlooker, ABC):
         paths = [each.path for each in self.store.writers]
         self.ledger.session = paths[0].name.removesuffix(".jsonl") if paths else "another session"
 
-    def report(self) -> None:
+    def report(self, then: str = " The traffic continues.") -> None:
         """Reports new problems of the journal on stderr."""
         for problem in self.store.problems[self._problems :]:
-            self.loop.warn(f"{problem}. The traffic continues.")
+            self.loop.warn(f"{problem}.{then}")
         self._problems = len(self.store.problems)
 
     def end(self) -> None:
         """Closes the journal and the control socket."""
         self.store.close()
-        self.report()
+        self.report(then="")
         self.close_socket()
 
     def abandon(self) -> None:

@@ -65,6 +65,8 @@ UNREAD_SECONDS = 2.0
 """Seconds that a client that has ended the server may take to read a piece of them."""
 END_SECONDS = 2.0
 """Seconds that a server has to end after its client has left, before SIGTERM, and then again before SIGKILL."""
+LAST_REPORT_SECONDS = 0.45
+"""Seconds that the recorder may take to report what did not reach a collector."""
 CLIENT_LOOK_SECONDS = 0.5
 """Seconds between two checks of whether the client still runs, after it has closed its end."""
 
@@ -364,7 +366,7 @@ class Relay:
         for each in (down, up, errors):
             self._spawn(each.run)
         feeding = self._spawn(lambda: recorder.feed(self.begin))
-        self._spawn(lambda: obey(recorder, up, down))
+        obeying = self._spawn(lambda: obey(recorder, up, down))
         self._watch(woken, reports, up, down, queue)
         for each in (down, errors):
             wait_for_rest(each, wanted=not self._ending, hurried=lambda: self._hurried)
@@ -372,6 +374,8 @@ class Relay:
         if guard is not None:
             guard.close()
         recorder.finish(feeding)
+        if "otlp" in self.begin:
+            obeying.join(LAST_REPORT_SECONDS)
         return -signal.SIGKILL if self.code is None else self.code
 
     def _guard(self, policy: OncePolicy, up: ByteStream, down: ByteStream) -> StdioGuard:

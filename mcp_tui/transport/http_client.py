@@ -25,8 +25,9 @@ from mcp_tui.protocol.framing import header_fault
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import RequestToken, TokenSource, TransportError, spawn
 from mcp_tui.transport.http_cookies import Cookies
-from mcp_tui.transport.http_errors import EXPECTED, REFUSED, cause, is_refused_or_reset
+from mcp_tui.transport.http_errors import EXPECTED, cause, is_refused_or_reset
 from mcp_tui.transport.http_proxy import Proxy, ProxyFailed, find, shown_proxies
+from mcp_tui.transport.network_errors import REFUSED
 from mcp_tui.transport.targets import HttpTarget
 from mcp_tui.transport.unreachable import readable
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import html
-import os
 import re
-import socket
-import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final, cast
 
 import httpx
@@ -20,13 +16,12 @@ from mcp_tui.protocol.messages import bytes_text, read_json
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import RefusedResponse, TransportError
+from mcp_tui.transport.network_errors import chain, network_cause
 from mcp_tui.transport.unreachable import readable
 
 EXPECTED: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, UnicodeError)
 """The exceptions that a server or a network can cause. Any other exception is a defect of mcp-tui."""
 
-REFUSED: Final = "connection refused"
-RESET: Final = "connection reset by the server"
 CLOSED: Final = "connection closed before the response"
 
 _REPR: Final = re.compile(r"\bbytearray\(b(.*)\)")
@@ -65,8 +60,6 @@ _ALERT: Final = r"\x15\x03"
 _HTTPS_PORT: Final = re.compile(rb"https (?:port|server)|ssl-enabled server port", re.IGNORECASE)
 """Texts of servers that got plain HTTP on a port for TLS."""
 
-_TRUST: Final = "To trust it, name a file with the certificate of its authority in SSL_CERT_FILE; --insecure skips the check"
-
 _CUT_SHORT: Final = ("Server disconnected", "peer closed connection")
 
 
@@ -76,38 +69,7 @@ def cause(error: BaseException) -> str:
         return "connection timed out"  # httpx has no other time limit
     if isinstance(error, httpx.ProxyError):
         return readable(str(error), 400)  # the text already says who failed, and why
-    links = list(_chain(error))
-    # TLS errors are checked first, because they are OSErrors too, and more specific.
-    for link in links:
-        if isinstance(link, ssl.SSLCertVerificationError):
-            return f"{readable(link.verify_message)} (TLS). {_TRUST}"
-        # asyncio's waits for TLS are errors too; the real error was raised while they were handled.
-        if isinstance(link, ssl.SSLError) and not isinstance(
-            link, (ssl.SSLWantReadError, ssl.SSLWantWriteError)
-        ):
-            reason = (link.reason or str(link)).replace("_", " ").lower()
-            return f"TLS failed: {readable(reason)}{_tls_hint(link.reason or reason)}"
-    for link in links:
-        if isinstance(link, socket.gaierror):
-            return "unknown host name"
-        if isinstance(link, ConnectionRefusedError):
-            return REFUSED
-        if isinstance(link, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)):
-            return RESET
-        if isinstance(link, OSError) and link.errno is not None:
-            return os.strerror(link.errno).lower() if link.errno in errno.errorcode else readable(str(link))
-    return _http_cause(error)
-
-
-def _tls_hint(reason: str) -> str:
-    """Returns the advice about a TLS error other than an untrusted certificate; empty for none."""
-    reason, certificate = reason.upper().replace(" ", "_"), "--client-cert FILE --client-key FILE"
-    if any(each in reason for each in ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFICATE")):
-        return f". If the server requires a client certificate: {certificate}"
-    if "EOF" in reason:
-        return f". Does it speak TLS? If so, it may require a client certificate: {certificate}"
-    plain = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "PACKET_LENGTH")
-    return ". Does it speak TLS? If not, use http://" if any(each in reason for each in plain) else ""
+    return network_cause(error) or _http_cause(error)
 
 
 def _http_cause(error: BaseException) -> str:
@@ -131,28 +93,13 @@ def _http_cause(error: BaseException) -> str:
 
 def is_never_connected(error: BaseException) -> bool:
     """Returns whether the connection was never made, so that no request was sent."""
-    return any(isinstance(link, (httpx.ConnectError, httpx.ConnectTimeout)) for link in _chain(error))
+    return any(isinstance(link, (httpx.ConnectError, httpx.ConnectTimeout)) for link in chain(error))
 
 
 def is_refused_or_reset(error: BaseException) -> bool:
     """Returns whether a connection was refused or reset, for example by an overloaded listener."""
     refusals = (ConnectionRefusedError, ConnectionResetError, ConnectionAbortedError)
-    return any(isinstance(link, refusals) for link in _chain(error))
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yields an error and all its causes, the nearest first."""
-    seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        link = waiting.pop(0)
-        if link is None or id(link) in seen:
-            continue
-        seen.add(id(link))
-        yield link
-        if isinstance(link, BaseExceptionGroup):
-            waiting += cast("BaseExceptionGroup[BaseException]", link).exceptions
-        waiting += [link.__cause__, link.__context__]
+    return any(isinstance(link, refusals) for link in chain(error))
 
 
 def refusal(

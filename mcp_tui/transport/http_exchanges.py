@@ -31,7 +31,6 @@ from mcp_tui.transport.http_errors import (
     CLOSED,
     EXPECTED,
     GATEWAY,
-    RESET,
     cause,
     is_session_over,
     media_type,
@@ -50,6 +49,7 @@ from mcp_tui.transport.http_streams import (
     read_on,
     refused,
 )
+from mcp_tui.transport.network_errors import RESET
 from mcp_tui.transport.suspension import Limit
 
 ERROR_BODY_BYTES: Final = 1 << 20

@@ -14,7 +14,8 @@ import httpx
 
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.addresses import Address
-from mcp_tui.transport.http_errors import RESET, cause
+from mcp_tui.transport.http_errors import cause
+from mcp_tui.transport.network_errors import RESET
 from mcp_tui.transport.unreachable import TransportError, readable
 
 SCHEMES: Final = ("http", "https", "socks5", "socks5h")

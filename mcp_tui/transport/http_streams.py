@@ -36,7 +36,6 @@ from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, EventStream, Server
 from mcp_tui.transport.http_client import ADDRESS_EXTENSION, TOKEN, HttpClient, nothing
 from mcp_tui.transport.http_errors import (
     EXPECTED,
-    REFUSED,
     cause,
     error_message,
     foreign_encoding,
@@ -46,6 +45,7 @@ from mcp_tui.transport.http_errors import (
     refusal,
     session_over,
 )
+from mcp_tui.transport.network_errors import REFUSED
 from mcp_tui.transport.unreachable import readable
 
 NO_SESSION_ID: Final = "The server asks for a session id, but gave none with initialize"

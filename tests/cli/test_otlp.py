@@ -1,112 +1,195 @@
-"""``--otlp``: spans arrive at a collector, read there by the official schema."""
+"""``--otlp``: spans, metrics, and logs arrive at a collector, read there by the official schema."""
 
 from __future__ import annotations
 
-import gzip
-import http.server
+import re
 import subprocess
 import sys
-import threading
-from collections.abc import Generator
+from collections.abc import Iterator
 
 import pytest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from mcp_tui.cli.output import Exit
+from mcp_tui.journal import metric_names as names
 from mcp_tui.journal.journal_files import journal_folder
 from tests.cli.running import run
+from tests.collector import Collector
 from tests.tap.test_tap import Client, tap
-from tests.waiting import HANG, wait
-
-
-class Collector(http.server.ThreadingHTTPServer):
-    """A collector that keeps the spans, and answers with a status; 0 is never."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Taker)
-        self.spans: list[Span] = []
-        self.paths: set[str] = set()
-        self.resource: dict[str, str] = {}
-        self.status = 200
-        self.over = threading.Event()
-        self.url = f"http://127.0.0.1:{self.server_port}"
-
-
-class Taker(http.server.BaseHTTPRequestHandler):
-    """Takes in the spans of a request."""
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.headers["Content-Encoding"] == "gzip":
-            body = gzip.decompress(body)
-        assert isinstance(self.server, Collector)
-        self.server.paths.add(self.path)
-        if not self.server.status:
-            self.server.over.wait(HANG)
-            return
-        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-            told = resource.resource.attributes
-            self.server.resource |= {each.key: each.value.string_value for each in told}
-            for scope in resource.scope_spans:
-                self.server.spans.extend(scope.spans)
-        self.send_response(self.server.status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+from tests.waiting import wait
 
 
 @pytest.fixture
-def collector() -> Generator[Collector]:
-    with Collector() as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+def collector() -> Iterator[Collector]:
+    with Collector.running() as server:
         yield server
-        server.over.set()
-        server.shutdown()
-        thread.join()
 
 
-def test_a_call_sends_its_spans(collector: Collector):
-    ran = run("call", "fail", "--demo", "--otlp", collector.url)
-    assert ran.status == Exit.SERVER_ERROR, ran
-    named = {span.name: span for span in collector.spans}
-    assert [event.name for event in named["tools/call fail"].events] == ["sent", "failed"]
-    assert named["tools/call fail"].status.code == 2
+def test_a_call_sends_spans_metrics_and_logs(collector: Collector):
+    ran = run(
+        "call",
+        "stubborn",
+        "seconds=0.6",
+        "--demo",
+        "--max-timeout",
+        "0.2",
+        "--linger",
+        "1",
+        "--otlp",
+        collector.url,
+    )
+    assert ran.status == Exit.TIMED_OUT, ran
+    span = {span.name: span for span in collector.spans}["tools/call stubborn"]
+    (log,) = collector.logs
+    assert log.event_name == "mcp_tui.cancel"
+    assert log.body.string_value.startswith("tools/call stubborn: timed_out after 0.")
+    assert "sent; late result at +" in log.body.string_value
+    assert (log.trace_id, log.span_id) == (span.trace_id, span.span_id)
+    (late,) = collector.points(names.LATE)
+    assert (late.attributes[names.KIND], late.count) == ("result", 1)
+    (cancel,) = collector.points(names.CANCELS)
+    assert (cancel.attributes[names.CAUSE], cancel.attributes[names.OUTCOME]) == (
+        "max_timeout",
+        "late_result",
+    )
+    assert cancel.value == 1
+
+
+def test_each_metric_has_the_name_kind_unit_and_attributes_of_its_definition(collector: Collector):
+    run("call", "fail", "--demo", "--otlp", collector.url)
+    calls = [each for each in collector.points(names.CLIENT_DURATION) if names.TOOL in each.attributes]
+    (call,) = calls
+    assert call.attributes | {names.REVISION: "", names.SERVER: ""} == {
+        names.METHOD: "tools/call",
+        names.TOOL: "fail",
+        names.OPERATION: "execute_tool",
+        names.ERROR: "-32602",
+        names.STATUS: "-32602",
+        names.TRANSPORT: "pipe",
+        names.REVISION: "",
+        names.SERVER: "",
+    }
+    span = {span.name: span for span in collector.spans}["tools/call fail"]
+    assert [each.span_id for each in call.exemplars] == [span.span_id]
+    assert {each.count for each in collector.points(names.SESSION_DURATION)} == {1}
+    kinds = {"histogram": "histogram", "counter": "sum", "updowncounter": "sum", "gauge": "gauge"}
+    for metric in names.METRICS:
+        found: Metric | None = collector.metrics.get(metric.name)
+        if found is None:
+            continue
+        assert (found.unit, found.description) == (metric.unit, metric.description)
+        assert found.WhichOneof("data") == kinds[metric.kind]
+        for point in collector.points(metric):
+            assert point.attributes.keys() <= {*names.SESSION, *metric.attributes}
+            assert point.bounds == metric.buckets
+    assert {names.CLIENT_DURATION.name, names.SESSION_DURATION.name} <= collector.metrics.keys()
+
+
+def test_requests_in_flight_are_counted_while_they_run(collector: Collector, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "50")
+    client = Client(tap("--otlp", collector.url))
+    client.connect()
+    client.call("slow", "silent")
+    wait(lambda: any(point.value for point in collector.points(names.OLDEST)))
+    (flying,) = collector.points(names.IN_FLIGHT)
+    assert (flying.value, flying.attributes[names.TOOL]) == (1, "silent")
+    assert flying.attributes[names.CLIENT] == "other 3"
+    client.write(method="notifications/cancelled", params={"requestId": "slow"})
+    wait(lambda: not collector.points(names.IN_FLIGHT))
+    client.process.communicate()
+    wait(lambda: bool(collector.points(names.CANCELS)))
+    (cancel,) = collector.points(names.CANCELS)
+    assert cancel.attributes[names.CAUSE] == "client"
 
 
 @pytest.mark.parametrize(
-    ("path", "asked"), [("/otlp/?key=1", "/otlp/v1/traces?key=1"), ("/x/v1/traces", None)]
+    ("path", "asked"), [("/otlp/?key=1", "/otlp/v1/{}?key=1"), ("/x/v1/traces", "/x/v1/{}"), ("", "/v1/{}")]
 )
-def test_the_path_of_traces_is_added_and_the_standard_variables_hold(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch, path: str, asked: str | None
+def test_paths_are_added_and_the_standard_variables_reach_everything(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, path: str, asked: str
 ):
     monkeypatch.setenv("OTEL_SERVICE_NAME", "nightly")
-    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "team=b,service.version=7")
-    ran = run("call", "echo", "text=hi", "--demo", "--otlp", collector.url + path)
-    told = {name: collector.resource[name] for name in ("service.name", "team", "service.version")}
-    assert told == {"service.name": "nightly", "team": "b", "service.version": "7"}, ran
-    assert collector.paths == {asked or path}
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "team=b,service.version=7,k8s.pod.name=p")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=CANARYHEADER01")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+    ran = run(
+        "call", "stubborn", "seconds=0.3", "--demo", "--max-timeout", "0.1", "--otlp", collector.url + path
+    )
+    assert {asked.format(name) for name in ("traces", "metrics", "logs")} == collector.paths, ran
+    assert len(collector.resources) == 3
+    for attributes in collector.resources.values():
+        assert attributes["service.name"] == "nightly"
+        assert (attributes["team"], attributes["k8s.pod.name"], attributes["service.version"]) == (
+            "b",
+            "p",
+            "7",
+        )
+        assert {"host.name", "process.pid", "service.instance.id"} <= attributes.keys()
+    assert collector.headers["x-key"] == "CANARYHEADER01"
+    assert collector.headers["content-encoding"] == "gzip"
+    assert "CANARY" not in ran.err
+
+
+def test_endpoints_of_single_signals_override_the_collector(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+):
+    with Collector.running() as other:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", f"{other.url}/api/otlp")
+        ran = run("call", "echo", "text=hi", "--demo", "--otlp", collector.url)
+        assert (other.paths, collector.paths) == ({"/api/otlp"}, {"/v1/traces"})
+        assert "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT overrides --otlp for metrics" in ran.err
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", other.url)
+        collector.paths.clear()
+        ran = run("call", "echo", "text=hi", "--demo", "--otlp", "env")
+        assert (other.paths, collector.paths) == ({"/api/otlp", "/v1/traces"}, set())
+        assert "OTEL" not in ran.err
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:CANARY")
+        ran = run("call", "echo", "text=hi", "--demo", "--otlp", "env")
+        assert "OTEL_EXPORTER_OTLP_ENDPOINT is not a URL such as http://localhost:4318" in ran.err
+        assert (ran.status, "CANARY" in ran.err) == (0, False)
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "arrives", "said"),
     [
-        ("OTEL_SDK_DISABLED", "true", "because OTEL_SDK_DISABLED is set"),
-        ("OTEL_TRACES_SAMPLER", "always_off", ""),
-        ("OTEL_BSP_SCHEDULE_DELAY", "-1", "no spans are sent: schedule_delay_millis must be positive"),
+        ("OTEL_SDK_DISABLED", "true", "", "because OTEL_SDK_DISABLED is set"),
+        ("OTEL_TRACES_SAMPLER", "always_off", "metrics", ""),
+        ("OTEL_TRACES_SAMPLER", "bogus", "traces metrics", "Couldn't recognize sampler bogus"),
+        (
+            "OTEL_TRACES_EXPORTER",
+            "none",
+            "metrics",
+            "no traces are sent, because OTEL_TRACES_EXPORTER=none",
+        ),
+        (
+            "OTEL_METRICS_EXPORTER",
+            "console",
+            "traces metrics",
+            "console is not supported: metrics are sent by OTLP",
+        ),
+        (
+            "OTEL_EXPORTER_OTLP_PROTOCOL",
+            "grpc",
+            "traces metrics",
+            "PROTOCOL=grpc is not supported: http/protobuf",
+        ),
+        ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "http/json", "traces metrics", "http/json is not supported"),
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon", "traces metrics", "OTEL_EXPORTER_OTLP_TIMEOUT is ignored"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "CANARY", "traces metrics", "OTEL_EXPORTER_OTLP_HEADERS is ignored"),
+        ("OTEL_CONFIG_FILE", "/x", "traces metrics", "OTEL_CONFIG_FILE is ignored"),
+        ("OTEL_BSP_SCHEDULE_DELAY", "-1", "", "schedule_delay_millis must be positive"),
     ],
 )
-def test_a_variable_that_sends_nothing_leaves_the_call_alone(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+def test_what_a_variable_switches_off_or_what_is_ignored_is_reported_once(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, name: str, value: str, arrives: str, said: str
 ):
     monkeypatch.setenv(name, value)
     ran = run("call", "echo", "text=hi", "--demo", "--otlp", collector.url)
-    assert (ran.status, ran.out, collector.paths) == (0, "hi\n", set())
-    assert said in ran.err
+    assert (ran.status, ran.out) == (0, "hi\n")
+    assert collector.paths == {f"/v1/{each}" for each in arrives.split()}
+    assert ran.err.count(said) == 1 or not said
     assert "did not reach" not in ran.err
+    assert "CANARY" not in ran.err
 
 
 def test_a_tapped_call_is_a_child_of_the_clients_span(collector: Collector):
@@ -122,23 +205,55 @@ def test_a_tapped_call_is_a_child_of_the_clients_span(collector: Collector):
 
 @pytest.mark.parametrize(
     ("status", "why"),
-    [(None, "connection refused"), (0, "no answer in 0.5 s"), (302, "HTTP 302 Found"), (429, "HTTP 429")],
+    [(None, "connection refused"), (0, "no answer in 0.3 s"), (302, "HTTP 302 Found"), (429, "HTTP 429")],
 )
-def test_spans_that_do_not_arrive_are_counted_with_the_reason_and_no_password(
+def test_losses_are_counted_with_the_reason_and_no_password(
     collector: Collector, status: int | None, why: str
 ):
     collector.status = status or 0
     if status is None:
-        with Collector() as gone:
+        with Collector.running() as gone:
             collector.url = gone.url
     url = collector.url.replace("//", "//ann:CANARYPW0123456@")
     ran = run("call", "echo", "text=hi", "--demo", "--otlp", url)
     assert (ran.status, ran.out) == (0, "hi\n")
-    assert f"3 spans did not reach http://ann:‹redacted›@{url.partition('@')[2]}: {why}" in ran.err
+    shown = f"3 spans, the last metrics did not reach http://ann:‹redacted›@{url.partition('@')[2]}: {why}"
+    assert shown in ran.err
     kept = "".join(each.read_text() for each in journal_folder().glob("*.jsonl"))
-    assert f"3 spans did not reach http://ann:‹redacted›@{url.partition('@')[2]}: {why}" in kept
+    assert shown in kept
     assert "CANARYPW" not in ran.err + kept
     assert "CANARYPW" not in run("call", "echo", "--demo", "--otlp", url.replace("http:", "ftp:")).err
+
+
+@pytest.mark.parametrize("how", ["hangs", "refuses", "answers 429", "vanishes"])
+def test_a_bad_collector_costs_a_tap_no_traffic_and_its_losses_are_reported(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, how: str
+):
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
+    collector.status = {"hangs": 0, "answers 429": 429}.get(how, 200)
+    collector.retry_after = "3600"
+    if how == "refuses":
+        collector.leave()
+    client = Client(tap("--otlp", collector.url))
+    client.connect()
+    if how != "refuses":
+        wait(lambda: bool(collector.paths))
+    if how == "vanishes":
+        collector.leave()
+    for number in range(1, 100):
+        client.call(number, "add", a=1, b=number)
+        assert client.read()["id"] == number
+    client.process.communicate()
+    assert client.process.returncode == 0
+    # The tap ends without waiting for long, so that only the journal always has the report.
+    lost = re.compile(rf"\d spans?, the last metrics did not reach {re.escape(collector.url)}: ")
+    wait(lambda: any(lost.search(each.read_text()) for each in journal_folder().glob("*.jsonl")))
+
+
+def test_what_a_collector_rejects_is_counted(collector: Collector):
+    collector.rejects = 2
+    ran = run("call", "echo", "text=hi", "--demo", "--otlp", collector.url)
+    assert f"2 spans did not reach {collector.url}: the collector rejected them: too old" in ran.err
 
 
 def test_without_the_sdk_the_way_out_is_named():

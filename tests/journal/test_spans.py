@@ -42,7 +42,7 @@ def test_a_late_answer_is_in_the_span_of_its_request():
     cancel = [*cancelled(1), ev.Settled(at=104.0, id=1), late(1, 30.0)]
     open_, answered, cancelled_span = sorted(
         made(connected(), called(1), cancel, called(2), ev.Completed(at=103.0, id=2), called(3, at=105.0)),
-        key=lambda span: -int(span.id or 0),
+        key=lambda span: -int(span.row.id if span.row else 0),
     )
     assert happened(cancelled_span) == [
         ("sent", 1000.0),
