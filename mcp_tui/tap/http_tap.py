@@ -576,7 +576,7 @@ class HttpTap:
     ) -> None:
         self.addresses = ServerAddresses(target.url)
         self.access = access
-        self.client = HttpClient(target, connect_timeout=UPSTREAM_CONNECT_SECONDS, tokens=tokens)
+        self.client = HttpClient(target, connect_timeout=UPSTREAM_CONNECT_SECONDS, tokens=tokens, by_h11=True)
         self.connections: set[ClientConnection] = set()
         self.exchanges: dict[int, ProxiedExchange] = {}
         self.numbers = count(1)

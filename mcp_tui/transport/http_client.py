@@ -48,8 +48,8 @@ _ONE_CONNECTION: Final = httpx.Limits(
 
 Headers = Sequence[tuple[bytes, bytes]]
 
-HttpxConnection = httpx.AsyncHTTPTransport
-"""A connection of httpx, which carries one request at a time, and connects when needed."""
+HttpxConnection = httpx.AsyncBaseTransport
+"""A connection with the interface of httpx, which carries one request at a time, and connects when needed."""
 
 
 AGAIN: Final = (0.05, 0.1, 0.2)
@@ -150,8 +150,9 @@ class HttpClient:
         *,
         connect_timeout: float,
         tokens: TokenSource | None = None,
+        by_h11: bool = False,
     ) -> None:
-        """Checks the URL and the headers."""
+        """Checks the URL and the headers. With ``by_h11``, connections without a proxy use h11 alone."""
         self.address = parse(target.url)
         self._target = target
         self._given = _checked([*target.headers.items(), *target.repeated])
@@ -162,6 +163,7 @@ class HttpClient:
         self.tokens = None if b"authorization" in self._given else tokens
         """The source of the token of each request; ``None`` if the user gave an ``Authorization`` header."""
         self._insecure = target.insecure
+        self._by_h11 = by_h11
         # The client decides how long an answer may take: a tool may run for hours, and a stream may be silent for hours.
         self._timeout = {"connect": connect_timeout, "pool": None, "read": None, "write": None}
         self._make: Callable[[], HttpxConnection] | None = None
@@ -184,6 +186,11 @@ class HttpClient:
         context = self._context()
         try:
             self.proxy = find(self.address)
+            if self._by_h11 and self.proxy is None:
+                from mcp_tui.transport.h11_connection import H11Connection  # only the tap needs it
+
+                self._make = partial(H11Connection, context)
+                return
             made = None if self.proxy is None else httpx.Proxy(self.proxy.url)
             self._make = partial(
                 httpx.AsyncHTTPTransport,
