@@ -6,7 +6,7 @@ measurement is a process of its own. At the end stands how many seconds each sce
 left out: ``python tests/real/install.py --peers`` brings them.
 
 Each row is measured by a module that can also be run alone: ``driver`` and ``driver.mjs`` (one client on ``server``),
-``startup``, ``screen``, ``cancel_key``, ``tap``, ``tap_limits``, ``workbench``. Not for rows are ``promises`` and ``killed``
+``startup``, ``screen``, ``cancel_key``, ``tap``, ``tap_limits``, ``fleet``, ``spans``, ``workbench``. Not for rows are ``promises`` and ``killed``
 (their figures are in ``docs/explanation/promises.md``); ``cancel``, for many at once and over HTTP; ``replay`` and
 ``pings``, for long runs.
 """
@@ -54,7 +54,7 @@ PEERS = {
     "large_string": ("floor",),
     "large_items": ("floor",),
     **dict.fromkeys(("http_1", "http_20", "http_100"), ("mcp", "ts1")),
-    **dict.fromkeys(("timeouts", "million", "tap_limits", *TERMINAL, *WORKBENCH), ()),
+    **dict.fromkeys(("timeouts", "million", "tap_limits", "fleet", "spans", *TERMINAL, *WORKBENCH), ()),
 }
 """Of the other scenarios: the floor and all SDKs."""
 
@@ -157,10 +157,8 @@ def measured(scenario: str, clients: Sequence[str], *, quick: bool) -> dict[str,
         return frames()
     if scenario == "tap":
         return taps(clients)
-    if scenario in TERMINAL:
+    if scenario in (*TERMINAL, "tap_limits", "fleet", "spans"):
         return {clients[0]: ran([sys.executable, "-m", f"benchmarks.{scenario}"], 600)}
-    if scenario == "tap_limits":
-        return {clients[0]: ran([sys.executable, "-m", "benchmarks.tap_limits"], 600)}
     if scenario in WORKBENCH:
         return {clients[0]: ran([sys.executable, "-m", "benchmarks.workbench", scenario], 600)}
     form = "_quick" if quick and scenario == "million" else ""

@@ -12,6 +12,7 @@ import signal
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from itertools import accumulate
@@ -241,31 +242,35 @@ class Totals:
 
     def _add(self, name: str, summary: Summary, counts: Counted) -> None:
         """Adds what a session counted since the last time."""
-        _, before = self._last.get(counts.id, ("", None))
-        if before is None:
-            # Its counts from before this process began would be a jump that did not happen now.
-            before = counts.values if counts.age > monotonic() - self._since else {}
-        session = _session(summary)
+        known = self._last.get(counts.id)
+        # The counts of a new one from before this process began would be a jump that did not happen now.
+        is_older = counts.age > monotonic() - self._since
+        before = known[1] if known is not None else counts.values if is_older else {}
+        session = _session(*_about(summary))
         for (metric, attributes), value in counts.values.items():
-            labels = sorted({**session, **_cleaned(attributes)}.items())
+            old = before.get((metric, attributes))
+            if known is not None and old == value:
+                continue
+            labels = sorted((session | _cleaned(attributes)).items())
             total = total_of(self._values, COUNTED[metric], labels, MOST_SETS)
-            old = before.get((metric, attributes)) or [0.0] * len(total)
+            old = old or [0.0] * len(total)
             total[:] = [each + max(0.0, new - old) for each, new, old in zip(total, value, old, strict=True)]
         self._last[counts.id] = name, counts.values
 
 
-def _session(summary: Summary) -> dict[str, str]:
+def _about(summary: Summary) -> tuple[str, str, str, str]:
+    """Returns transport, revision, server, and client of a session."""
     counts = summary.counts
-    return dict(
-        _cleaned(
-            names.session_attributes(
-                transport="" if counts is None else counts.transport,
-                revision="" if counts is None else counts.revision,
-                server=summary.server,
-                client=summary.client,
-            ).items()
-        )
+    transport, revision = ("", "") if counts is None else (counts.transport, counts.revision)
+    return transport, revision, summary.server, summary.client
+
+
+@lru_cache
+def _session(transport: str, revision: str, server: str, client: str) -> dict[str, str]:
+    attributes = names.session_attributes(
+        transport=transport, revision=revision, server=server, client=client
     )
+    return _cleaned(attributes.items())
 
 
 def _cleaned(attributes: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -274,16 +279,20 @@ def _cleaned(attributes: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def _gauges(running: Iterable[Summary], unknown: Collection[Unknown]) -> Values:
     values: Values = {}
+    ages: dict[tuple[tuple[str, str, str, str], str, str], list[float]] = {}
     for summary in running:
-        session = _session(summary)
+        about = _about(summary)
         kind = summary.kind if summary.kind in ("tap", "workbench", "call") else "other"
-        total_of(values, SESSIONS, sorted({**session, KIND: kind}.items()), MOST_SETS)[0] += 1
+        labels = sorted((_session(*about) | {KIND: kind}).items())
+        total_of(values, SESSIONS, labels, MOST_SETS)[0] += 1
         for row in summary.requests:
-            about = _cleaned(names.request_attributes(row.method, row.name).items())
-            labels = sorted({**session, **about}.items())
-            total_of(values, names.IN_FLIGHT, labels, MOST_SETS)[0] += 1
-            oldest = total_of(values, names.OLDEST, labels, MOST_SETS)
-            oldest[0] = max(oldest[0], row.elapsed)
+            ages.setdefault((about, row.method, row.name), []).append(row.elapsed)
+    for (about, method, name), found in ages.items():
+        request = _cleaned(names.request_attributes(method, name).items())
+        labels = sorted((_session(*about) | request).items())
+        total_of(values, names.IN_FLIGHT, labels, MOST_SETS)[0] += len(found)
+        oldest = total_of(values, names.OLDEST, labels, MOST_SETS)
+        oldest[0] = max(oldest[0], *found)
     problems = Counter(each.problem for each in unknown)
     for problem in (Problem.SILENT, Problem.OTHER_VERSION, Problem.NOT_UNDERSTOOD):
         total_of(values, UNKNOWN, [(PROBLEM, problem.value)], len(values) + 1)[0] = problems[problem]

@@ -152,8 +152,8 @@ def read_counts(members: Any) -> Counted:
         if type(value) is not list or len(cast("list[Any]", value)) != len(total):
             raise ValueError
         total[:] = map(_number, cast("list[Any]", value))
-    made = Counted(_text(members["id"]), _number(members["age"]), "", "", values)
-    return made._replace(transport=_text(members["transport"]), revision=_text(members["revision"]))
+    texts = [_text(members[each]) for each in ("id", "transport", "revision")]
+    return Counted(texts[0], _number(members["age"]), texts[1], texts[2], values)
 
 
 def _number(value: Any) -> float:

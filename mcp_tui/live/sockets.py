@@ -287,9 +287,10 @@ def ask(known: Mapping[str, Path], wanted: dict[str, Any], seconds: float) -> di
     Those that say nothing have so many ``seconds`` after all were asked, and less if they are stopped.
     """
     answers: dict[str, Answer] = {}
+    line = _line(wanted)
     with selectors.DefaultSelector() as waiting:
         for name, path in known.items():
-            _ask_one(waiting, _Asked(name, path, None, bytearray(), 0), wanted, answers)
+            _ask_one(waiting, _Asked(name, path, None, bytearray(), 0), line, answers)
         began = monotonic()
         while waiting.get_map():
             spent = monotonic() - began
@@ -303,7 +304,7 @@ def ask(known: Mapping[str, Path], wanted: dict[str, Any], seconds: float) -> di
                     waiting.unregister(link)
                     link.close()
                     if asked.name not in answers:
-                        _ask_one(waiting, asked._replace(again=asked.again + 1), wanted, answers)
+                        _ask_one(waiting, asked._replace(again=asked.again + 1), line, answers)
             # Read before the clock is checked: bytes that arrived while this process had no processor are in time.
             pids = [key.data.pid for key in waiting.get_map().values()]
             stopped = spent >= STOPPED_SECONDS and all(_state(pid) == "T" for pid in pids)
@@ -316,9 +317,7 @@ def ask(known: Mapping[str, Path], wanted: dict[str, Any], seconds: float) -> di
     return answers
 
 
-def _ask_one(
-    waiting: selectors.BaseSelector, asked: _Asked, wanted: dict[str, Any], answers: dict[str, Answer]
-) -> None:
+def _ask_one(waiting: selectors.BaseSelector, asked: _Asked, line: bytes, answers: dict[str, Answer]) -> None:
     # A session that ends removes its socket first; otherwise it was killed, and its answer is missing.
     was_there = asked.again and asked.path.exists()
     try:
@@ -330,7 +329,7 @@ def _ask_one(
         answers[asked.name] = Answer(b"", False, asked.pid, "X")  # It may also be about to end.
     if link is not None:
         with suppress(OSError):  # The error shows on reading, if the connection was closed.
-            link.send(_line(wanted))
+            link.send(line)
         waiting.register(link, selectors.EVENT_READ, asked._replace(pid=_peer(link)[0]))
 
 
