@@ -6,9 +6,9 @@ measurement is a process of its own. At the end stands how many seconds each sce
 left out: ``python tests/real/install.py --peers`` brings them.
 
 Each row is measured by a module that can also be run alone: ``driver`` and ``driver.mjs`` (one client on ``server``),
-``startup``, ``screen``, ``cancel_key``, ``tap``, ``tap_limits``, ``fleet``, ``spans``, ``workbench``. Not for rows are ``promises`` and ``killed``
-(their figures are in ``docs/explanation/promises.md``); ``cancel``, for many at once and over HTTP; ``replay`` and
-``pings``, for long runs.
+``startup``, ``screen``, ``cancel_key``, ``tap``, ``tap_limits``, ``fleet``, ``spans``, ``workbench``. Not for rows are
+``promises`` and ``killed`` (their figures are in ``docs/explanation/promises.md``); ``cancel``, for many at once and over
+HTTP; ``replay`` and ``pings``, for long runs.
 """
 
 from __future__ import annotations

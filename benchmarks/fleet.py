@@ -1,8 +1,8 @@
 """Many sessions on one machine: ``python -m benchmarks.fleet [SESSIONS]``, 1,000 without a number, each with ten open calls.
 
 Printed as JSON is how many seconds ``mcp-tui ps``, ``ps --json``, and a scrape of ``mcp-tui metrics`` take, and the size of
-their output. The sessions are those of taps, with their own sockets, ledgers, and counts, in a few processes: so many real taps
-would measure the machine.
+their output. The sessions are those of taps, with sockets, ledgers, and counts of their own, in a few processes: so many
+real taps would measure the machine.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ def measure(count: int = SESSIONS) -> dict[str, float]:
         command = [sys.executable, "-m", "mcp_tui"]
         for name, words in {
             "ps": ["ps"],
-            "ps --json": ["ps", "--json"],
-            "ps --flat": ["ps", "--flat"],
+            "ps_json": ["ps", "--json"],
+            "ps_flat": ["ps", "--flat"],
         }.items():
             times, printed = list[float](), b""
             for _ in range(ROUNDS):

@@ -1,7 +1,7 @@
 """Spans to a collector: ``python -m benchmarks.spans [CALLS [TAPS]]``; 20,000 calls through 4 taps with ``--otlp``.
 
-Printed as JSON: calls a second; for how many megabytes of spans a second that makes, and how many arrive in a second; the size of
-a span on the way and of a call in its recording; and what was lost: answers, recorded frames, and spans.
+Printed as JSON: calls a second; how many megabytes of spans that makes in a second, and how many arrive; the size of a span
+on the way, and of a call in its recording; and what was lost: answers, recorded frames, and spans.
 """
 
 from __future__ import annotations
