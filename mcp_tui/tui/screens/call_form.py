@@ -32,7 +32,7 @@ from mcp_tui.view.text import SafeText, brief, clean, clip, fit, join, safe, wid
 LISTED_TOOLS: Final = 200
 """The maximum number of tools that are listed at once; the rest is counted."""
 
-STEP_SECONDS: Final = 0.02
+STEP_SECONDS: Final = 0.012
 """The length of one step of a search in seconds; keys and cancels are handled between two steps."""
 
 SHOW_SECONDS: Final = 0.2
