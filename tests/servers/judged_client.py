@@ -298,7 +298,7 @@ class Client:
             {"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})}
         )
 
-    def send(self, id: Any, method: str, params: dict[str, Any], token: Any = None) -> threading.Event:
+    def send(self, id: Any, method: str, params: dict[str, Any], token: Any = None) -> Closing:
         meta: dict[str, Any] = dict(META) if MODERN else {}
         if token is not None:
             meta["progressToken"] = token
