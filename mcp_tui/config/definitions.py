@@ -205,8 +205,10 @@ class Definition:
     def _limit(self, members: Limits) -> float | None:
         for name, unit in members:
             value = self.fields.get(name)
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                return value * unit
+            # With 0, the Inspector has the default limit of its SDK.
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
+                least, most = self.source.bounds
+                return min(max(value * unit, least), most)
         return None
 
     @property

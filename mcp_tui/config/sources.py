@@ -5,6 +5,7 @@ The files of a tool are in its own order of precedence: of two servers with one 
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
@@ -73,8 +74,8 @@ class Source:
 
     ``keys`` has the members that contain servers, the tool's own first; a dot separates nested members. ``switches`` has the
     members that disable an entry. ``ignores`` has members that other tools obey, but not this one. ``calls`` and ``starts``
-    have the members with the tool's time limits for a call and for a start. ``extra`` has the members that a new entry for a
-    command needs besides it.
+    have the members with the tool's time limits for a call and for a start, and ``bounds`` the seconds to which the tool
+    clamps them. ``extra`` has the members that a new entry for a command needs besides it.
     """
 
     id: str
@@ -87,6 +88,7 @@ class Source:
     ignores: tuple[str, ...] = ()
     calls: Limits = ()
     starts: Limits = ()
+    bounds: tuple[float, float] = (0.0, math.inf)
     extra: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
     @property
@@ -140,7 +142,7 @@ CLINE: Final = Source(
         *(f"{each}/globalStorage/saoudrizwan.claude-dev/{_CLINE_FILE}" for each in _EDITORS),
         f"~/.cline/data/{_CLINE_FILE}", "~/Documents/Cline/MCP/cline_mcp_settings.json",
     ),
-    switches=("disabled",), calls=_TIMEOUT_S,
+    switches=("disabled",), calls=_TIMEOUT_S, bounds=(1.0, 3600.0),
 )  # fmt: skip
 OPENCODE: Final = Source(
     "opencode", "opencode", templates.opencode,

@@ -263,6 +263,7 @@ CLAUSES: Final = {
     "cancel-over": "MUST: Cancellation, Behavior Requirements",
     "cancel-repeated": "MUST: Cancellation, Behavior Requirements; inferred",
     "cancel-unknown": "MUST: Cancellation, Behavior Requirements",
+    "initialize-revision": "MUST: Base protocol, Per-request protocol fields; inferred",
     "malformed": "MUST: Base protocol, Messages",
     "progress-token-reused": "MUST: Progress, Progress Flow",
     "request-id-reused": "MUST NOT: Base protocol, Requests",

@@ -430,7 +430,8 @@ class Violation(Event):
     ``task-mismatch``, ``task-status``, ``undeclared-capability``, ``unknown-progress-token``. Of a client:
     ``cancel-direction``, ``cancel-initialize``, ``cancel-kind``, ``cancel-of-a-stream``, ``cancel-of-a-task``,
     ``cancel-over``, ``cancel-repeated``, ``cancel-unknown``, ``answer-repeated``, ``answer-unknown``,
-    ``answer-withdrawn``, ``batch``, ``malformed``, ``progress-token-reused``, ``request-id-reused``.
+    ``answer-withdrawn``, ``batch``, ``initialize-revision``, ``malformed``, ``progress-token-reused``,
+    ``request-id-reused``.
     """
 
     rule: str

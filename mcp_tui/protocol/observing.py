@@ -165,7 +165,7 @@ class Observer:
     def _called(self, frame: RequestFrame, at: float, seq: int) -> None:
         ledger, id_ = self.ledger, frame.id
         method, params = frame.method[:METHOD_CHARACTERS], as_object(frame.params)
-        self._introduced(method, params)
+        self._introduced(method, params, at, seq)
         earlier = ledger.named(id_)
         self._other_cancel(method, params, at, seq)
         # From 2026-07-28 on an answered id is free again; the id of a cancelled request never is (basic, "Requests").
@@ -239,11 +239,15 @@ class Observer:
         )
         return live.row
 
-    def _introduced(self, method: str, params: dict[str, Json]) -> None:
+    def _introduced(self, method: str, params: dict[str, Json], at: float, seq: int) -> None:
         """Notes the client's name, capabilities, and revision, as far as a request has them."""
         meta = as_object(params.get("_meta"))
         modern = REVISIONS.get(messages.as_text(meta.get(META_PROTOCOL_VERSION)))
         if method == "initialize":
+            asked = REVISIONS.get(messages.as_text(params.get("protocolVersion")))
+            if asked is not None and asked.modern:
+                text = f"initialize asks for {asked.name}, which has no handshake"
+                self._violation("initialize-revision", text, at, seq)
             self.ledger.client = party(params.get("clientInfo")) or self.client
             self._capabilities = as_object(params.get("capabilities"))
             self._connected = False

@@ -10,9 +10,11 @@ import pytest
 
 from mcp_tui.client.client_settings import HttpTarget
 from mcp_tui.config.consent import Availability, availability, consent_details
+from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import discover, find
 from mcp_tui.config.sources import place_of, places
+from tests.cases import cases
 from tests.config.placing import surroundings
 
 
@@ -209,6 +211,8 @@ NESTED: Final = {
     "disabled": True,
     "timeout": 5,
 }
+CLINE_FILE: Final = ".cline/data/settings/cline_mcp_settings.json"
+BEARER: Final = {"Authorization": "Bearer t"}
 GOOSE: Final = {
     "type": "stdio",
     "cmd": "x",
@@ -284,6 +288,126 @@ def test_each_tool_has_its_own_place_form_and_keys_that_count(
     assert launched.env.get("K", "t") == "t"
     folder = tmp_path / "w" if found.project else None
     assert launched.cwd == (folder if cwd is None else tmp_path / cwd)
+
+
+# The units and keys below are not what the tools' own pages lead one to expect, so each has the version in which it was
+# seen: "ran" with a recording server, "read" in the shipped package (npm and PyPI have all of them; Crush: its source).
+@cases(
+    ("place", "entry", "call", "start"),
+    [
+        (
+            ".claude.json",
+            {"timeout": 5000},
+            5,
+            None,
+        ),  # Claude Code 2.1.332, ran: milliseconds, and of calls alone
+        # Codex 0.171.0, ran: seconds with a fraction; a start also in milliseconds, a call not
+        (".codex/config.toml", {"tool_timeout_sec": 2.5, "startup_timeout_ms": 9000}, 2.5, 9),
+        (".codex/config.toml", {"tool_timeout_ms": 5000, "startup_timeout_sec": 3}, None, 3),
+        (".codex/config.toml", {"timeout": 5000}, None, None),
+        (".gemini/settings.json", {"timeout": 5000}, 5, 5),  # Gemini CLI 0.61.0, ran
+        (
+            ".qwen/settings.json",
+            {"timeout": 5000, "discoveryTimeoutMs": 2000},
+            5,
+            2,
+        ),  # Qwen Code 0.24.4, read
+        ("config/opencode/opencode.json", {"timeout": 5000}, 5, 5),  # opencode 1.18.33, ran
+        (
+            "config/opencode/opencode.json",
+            {},
+            None,
+            None,
+        ),  # its schema says 5 s, and a call of 35 s was not ended
+        (
+            "config/crush/crush.json",
+            {"timeout": 10},
+            None,
+            10,
+        ),  # Crush of 2026-08-21, read: seconds of a start
+        (".copilot/mcp-config.json", {"timeout": 5000}, 5, None),  # Copilot CLI 1.0.102, ran
+        # Cline CLI 3.0.65, read: seconds, clamped
+        (CLINE_FILE, {"timeout": 5}, 5, None),
+        (CLINE_FILE, {"timeout": 60_000}, 3600, None),
+        (CLINE_FILE, {"timeout": 0.2}, 1, None),
+        # Kimi Code 2.1.0, read
+        (".kimi-code/mcp.json", {"toolTimeoutMs": 5000, "startupTimeoutMs": 2000, "timeout": 9}, 5, 2),
+        (
+            "config/mcporter/mcporter.json",
+            {"timeout": 5000},
+            None,
+            None,
+        ),  # mcporter 0.12.3, read: variables alone
+        # Inspector 2.12.0, ran: 0 is the limit of its SDK
+        (".mcp-inspector/mcp.json", {"requestTimeout": 0, "connectionTimeout": 30_000}, None, 30),
+        (".continue/config.yaml", {"connectionTimeout": 5000}, None, 5),  # Continue CLI 1.5.47, read
+    ],
+)
+def test_limits_have_the_units_of_their_tools(
+    place: str, entry: dict[str, object], call: float | None, start: float | None, tmp_path: Path
+):
+    (found,) = _defined(place, {"command": "x", **entry}, tmp_path)
+    assert (found.call_limit, found.start_limit) == (call, start)
+    known = {name for limits in (found.source.calls, found.source.starts) for name, _ in limits}
+    assert {*found.unread} == {*entry} - known
+
+
+@cases(
+    ("place", "entry", "transport", "headers"),
+    [
+        (".gemini/settings.json", {"httpUrl": "http://h/"}, "http", {}),  # Gemini CLI 0.61.0, ran
+        (".gemini/settings.json", {"url": "http://h/", "type": "http"}, "http", {}),
+        (".gemini/settings.json", {"url": "http://h/"}, "sse", {}),
+        # Cline CLI 3.0.65, ran: its own command nests the entry; a flat one without a type is HTTP+SSE
+        (CLINE_FILE, {"transport": {"type": "streamableHttp", "url": "http://h/"}}, "http", {}),
+        (CLINE_FILE, {"url": "http://h/"}, "sse", {}),
+        (CLINE_FILE, {"url": "http://h/", "transportType": "streamableHttp"}, "http", {}),
+        # Codex 0.171.0, ran
+        (".codex/config.toml", {"url": "http://h/", "bearer_token_env_var": "T"}, "auto", BEARER),
+        (
+            ".kimi-code/mcp.json",
+            {"url": "http://h/", "bearerTokenEnvVar": "T"},
+            "auto",
+            BEARER,
+        ),  # Kimi 2.1.0, read
+        ("config/mcporter/mcporter.json", {"baseUrl": "http://h/"}, "auto", {}),  # mcporter 0.12.3, ran
+        (
+            "config/opencode/opencode.json",
+            {"type": "remote", "url": "http://h/"},
+            "auto",
+            {},
+        ),  # opencode 1.18.33, ran
+        (
+            ".copilot/mcp-config.json",
+            {"type": "sse", "url": "http://h/"},
+            "sse",
+            {},
+        ),  # Copilot CLI 1.0.102, ran
+    ],
+)
+def test_a_url_is_reached_as_its_tool_would(
+    place: str, entry: dict[str, object], transport: str, headers: dict[str, str], tmp_path: Path
+):
+    (found,) = _defined(place, entry, tmp_path)
+    target = found.target()
+    assert isinstance(target, HttpTarget)
+    assert (target.url, target.transport, target.headers) == ("http://h/", transport, headers)
+    assert found.unread == ()
+
+
+def _defined(place: str, entry: dict[str, object], tmp_path: Path) -> list[Definition]:
+    """The servers on a machine with one file, which has one entry."""
+    home = tmp_path / str(len([*tmp_path.iterdir()]))
+    around = surroundings(home, home, {"T": "t"})
+    source = place_of(home / place, around).source
+    key = source.keys[0]
+    if source.form.is_list and "command" in entry:
+        entry = {**entry, "command": [entry["command"]]}
+    write(home / place, key, one=entry)
+    if place.endswith(".toml"):
+        lines = (f"{name} = {json.dumps(value)}\n" for name, value in entry.items())
+        (home / place).write_text(f"[{key}.one]\n{''.join(lines)}")
+    return discover(around).servers
 
 
 def test_copilot_reads_one_of_a_project_s_two_files(tmp_path: Path):

@@ -89,6 +89,7 @@ REFUSED = "sent, refused: error -32800 cancelled"
 ANSWERS: dict[str, tuple[Answer, str, list[str], bool]] = {
     "202": (nothing, ACCEPTED, ["no_reply"], False),
     "words": (text, ACCEPTED, ["no_reply"], True),
+    "null": (json_of(lambda id: None, 202), ACCEPTED, ["no_reply"], True),
     "an object": (json_of(lambda id: {}), ACCEPTED, ["no_reply"], True),
     "its result": (json_of(result), ACCEPTED, ["late_result"], True),
     "its result, as text": (json_of(lambda id: result(str(id))), ACCEPTED, ["late_result"], True),

@@ -12,6 +12,7 @@ from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.observing import Observer
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.revisions import LATEST, Negotiated
 from mcp_tui.protocol.tasks import UNLIMITED
 from tests.cases import cases
 
@@ -165,6 +166,76 @@ def test_initialize_that_a_client_cancels_breaks_a_rule_and_is_cancelled():
     tap.cancels("i")
     assert tap.broken() == ["cancel-initialize"]
     assert tap.row("i").cause is Cause.CLIENT
+
+
+def _claude_code(tap: Watched) -> None:
+    tap.asks("i", "initialize", protocolVersion="2025-11-25")
+    tap.cancels("i", at=27.0, reason="SdkError: Request timed out")
+
+
+def _codex(tap: Watched) -> None:
+    tap.asks("i")
+    tap.cancels("i", at=30.0, reason="MCP request cancelled by caller")
+
+
+def _opencode_answered(tap: Watched) -> None:
+    tap.asks("i")
+    tap.answers("i", at=1.0)
+    tap.cancels("i", at=1.1, reason="AbortError: The operation was aborted.")
+
+
+def _opencode_late(tap: Watched) -> None:
+    tap.asks("i")
+    tap.answers("i", at=1.0)
+    tap.cancels("i", at=5.0, reason="AbortError: The operation was aborted.")
+
+
+def _opencode_limit(tap: Watched) -> None:
+    tap.asks("i")
+    tap.cancels("i", at=5.0, reason="McpError: MCP error -32001: Request timed out")
+    tap.cancels("i", at=5.1, reason="AbortError: The operation was aborted.")
+
+
+def _mcp_compressor(tap: Watched) -> None:
+    tap.asks("i", "initialize", protocolVersion="2026-07-28")
+
+
+def _mcp_remote(tap: Watched) -> None:
+    tap.ledger.negotiated = Negotiated(transport="http", revision=LATEST)
+    tap.asks("i", _meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28"})
+    tap.cancels("i")
+
+
+def _fastmcp(tap: Watched) -> None:
+    meta: Json = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    tap.asks("i", _meta={**meta, "io.modelcontextprotocol/logLevel": "debug"})
+    assert tap.ledger.negotiated.meta == meta  # a message of the tap asks for no logs
+
+
+@cases(
+    ("play", "rules", "reason"),
+    [
+        # Claude Code 2.1.332 (npm), at its default limit for a start
+        (_claude_code, ["cancel-initialize"], "SdkError: Request timed out"),
+        # Codex 0.171.0 (npm), at its own limit: nobody called that, so it is the client's word and no person's
+        (_codex, [], "MCP request cancelled by caller"),
+        # opencode 1.18.33 (npm): it cancels every call 0.1 to 4 s behind the answer, and twice at its limit
+        (_opencode_answered, [], None),
+        (_opencode_late, ["cancel-over"], None),
+        (_opencode_limit, ["cancel-repeated"], "McpError: MCP error -32001: Request timed out"),
+        (_mcp_compressor, ["initialize-revision"], None),  # mcp-compressor (PyPI), as a client
+        (_mcp_remote, ["cancel-of-a-stream"], None),  # mcp-remote 0.15.1 (npm): its server goes on
+        (_fastmcp, [], None),  # fastmcp 4.2.3 (PyPI): debug logs in each request
+    ],
+)
+def test_what_real_clients_write_is_told_as_it_is(
+    play: Callable[[Watched], None], rules: list[str], reason: str | None
+):
+    tap = Watched(revision="2026")
+    play(tap)
+    row = tap.row("i")
+    assert (tap.broken(), row.reason or None) == (rules, reason)
+    assert row.cause is (None if reason is None else Cause.CLIENT)
 
 
 def test_an_id_that_is_used_again_gets_a_row_of_its_own():
