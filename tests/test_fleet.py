@@ -70,6 +70,7 @@ def test_metrics_and_labels_are_those_that_are_exported(path: Path):
         assert used <= LABELS | OTHERS, (expression, used)
         # A value that no series can have makes an alert that never comes.
         assert set(re.findall(r'error_type="(\w+)"', expression)) <= {
+            "client_ended",
             "lost",
             "timeout",
             "cancelled",

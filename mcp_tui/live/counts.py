@@ -36,11 +36,16 @@ MOST_SETS: Final = 200
 OTHER: Final = "_OTHER"
 """The value of an attribute of further sets, as in OpenTelemetry's conventions."""
 
+CLIENT_ENDED: Final = "client_ended"
+"""The error of a request whose client ended the connection while it waited: nobody else lost it."""
+
 _OWN_WORDS: Final = frozenset(
-    {"lost", "timeout", "cancelled", "tool_error"}
+    {CLIENT_ENDED, "lost", "timeout", "cancelled", "tool_error"}
     | {each.value for kind in (ev.Cause, ev.Kind, evidence.Outcome) for each in kind}
 )
 """Values that are never replaced: nobody else chooses them."""
+
+_NO_ANSWERS: Final = (ev.Kind.PROGRESS, ev.Kind.TASK)
 
 _MOST_ASKED: Final = 1000
 """The number of requests from the server whose answers are awaited."""
@@ -67,6 +72,9 @@ class Counts:
         self._id = os.urandom(8).hex()
         self._since = monotonic()
         self._connected = ev.Connected(at=0.0, transport="", revision="", server="")
+        self._connected_at: float | None = None
+        self._lost: list[ev.Lost] = []
+        """Lost requests, until the next event shows whether the client ended the connection itself."""
         self._asked: dict[tuple[type, ev.RequestId], ev.ServerRequestReceived] = {}
         self._values: Values = {}
 
@@ -74,7 +82,13 @@ class Counts:
         """Adds what an event says."""
         match event:
             case ev.Connected():
-                self._connected = event
+                self._connection_ended(event.at)
+                self._connected, self._connected_at = event, event.at
+            case ev.Disconnected():
+                self._count_lost(CLIENT_ENDED if event.expected else "")
+                self._connection_ended(event.at, "" if event.expected else "disconnected")
+            case ev.Lost():
+                self._lost.append(event)
             case ev.ServerRequestReceived() if len(self._asked) < _MOST_ASKED:
                 self._asked[type(event.request_id), event.request_id] = event
             case ev.ServerRequestAnswered() | ev.ServerRequestWithdrawn():
@@ -82,29 +96,43 @@ class Counts:
                 if asked is not None:
                     about = names.request_attributes(asked.method, "")
                     self._add(names.SERVER_DURATION, about, event.at - asked.at)
-            case ev.Completed() | ev.Failed() | ev.Lost() | ev.Settled() | ev.Late() | ev.Repeat():
-                row = self._row_of(event.id)
-                if row is not None and not row.internal:
-                    self._request(event, row, names.request_attributes(row.method, row.name))
+            case ev.Completed() | ev.Failed() | ev.Settled() | ev.Late() | ev.Repeat():
+                self._request(event)
             case _:
                 pass
 
-    def _request(self, event: ev.RequestEvent, row: Request, about: dict[str, str]) -> None:
+    def _request(self, event: ev.RequestEvent, error: str = "") -> None:
+        row = self._row_of(event.id)
+        if row is None or row.internal:
+            return
+        about = names.request_attributes(row.method, row.name)
         match event:
             case ev.Completed() | ev.Failed() | ev.Lost() | ev.Settled():
-                failure = names.failure_attributes(evidence.error_type(row), row.code)
-                self._add(names.CLIENT_DURATION, {**about, **failure}, row.elapsed(event.at))
+                if row.sent_at is not None:
+                    failure = names.failure_attributes(error or evidence.error_type(row), row.code)
+                    self._add(names.CLIENT_DURATION, {**about, **failure}, row.elapsed(event.at))
                 if isinstance(event, ev.Completed):
                     self._add(names.RESULT_SIZE, about, event.size)
-                elif isinstance(event, ev.Settled) and row.cause is not None:
-                    outcome = evidence.outcome(row, event.at).value
-                    self._add(names.CANCELS, {**about, names.CAUSE: row.cause.value, names.OUTCOME: outcome})
-            case ev.Late() if event.kind is not ev.Kind.PROGRESS and not event.after_end:
+                elif isinstance(event, ev.Settled) and row.cause not in (None, ev.Cause.SHUTDOWN):
+                    cause, outcome = row.cause.value, evidence.outcome(row, event.at).value
+                    self._add(names.CANCELS, {**about, names.CAUSE: cause, names.OUTCOME: outcome})
+            case ev.Late() if event.kind not in _NO_ANSWERS and not event.after_end:
                 self._add(names.LATE, {**about, names.KIND: event.kind.value}, event.after)
             case ev.Repeat():
                 self._add(names.REPEATS, {**about, names.FIRST_OUTCOME: event.first_outcome})
             case _:
                 pass
+
+    def _count_lost(self, error: str = "") -> None:
+        lost, self._lost = self._lost, []
+        for event in lost:
+            self._request(event, error)
+
+    def _connection_ended(self, at: float, error: str = "") -> None:
+        if self._connected_at is not None:
+            about = {names.ERROR: error} if error else {}
+            self._add(names.SESSION_DURATION, about, at - self._connected_at)
+        self._connected_at = None
 
     def _add(self, metric: Metric, attributes: Mapping[str, str], value: float = 1.0) -> None:
         total = total_of(self._values, metric, sorted(attributes.items()), MOST_SETS)
@@ -114,9 +142,10 @@ class Counts:
             total[1 + bisect_left(metric.buckets, value)] += 1
 
     def line(self, *, ended: bool = False) -> dict[str, Any]:
-        """Returns what :func:`read_counts` reads; ``ended`` adds the duration of the session."""
+        """Returns what :func:`read_counts` reads; ``ended`` adds the duration of the connection."""
+        self._count_lost()
         if ended:
-            self._add(names.SESSION_DURATION, {}, monotonic() - self._since)
+            self._connection_ended(monotonic())
         return {
             "id": self._id,
             "age": round(monotonic() - self._since, 3),

@@ -225,6 +225,21 @@ class Session:
 LOST = ev.Lost, {"at": 3.0, "detail": "server exited"}
 
 
+def test_what_a_client_that_ends_leaves_open_was_not_lost_by_its_server():
+    for expected, error in ((True, "client_ended"), (False, "lost")):
+        session = Session()
+        session.counts.event(ev.Connected(at=0.0, transport="stdio", revision="2025-11-25", server="a"))
+        session.call("a", LOST)
+        session.counts.event(ev.Disconnected(at=3.0, detail="", expected=expected))
+        (one, two) = session.read()
+        assert one[1]["error.type"] == error
+        assert (two[0], two[1], two[2][0]) == (
+            "mcp.client.session.duration",
+            {} if expected else {"error.type": "disconnected"},
+            3.0,
+        )
+
+
 def test_each_way_to_end_is_counted_with_its_duration_and_error():
     session = Session()
     session.call("a", (ev.Completed, {"at": 1.3, "is_error": False, "summary": "", "size": 300}))
