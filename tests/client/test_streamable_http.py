@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import re
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import Challenge, TransportError, Unauthorized
 from tests.client.connected import HANG, serving
-from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript, served
+from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript, Script, served, silent
 from tests.waiting import until
 
 MODERN = "2026-07-28"
@@ -260,6 +261,7 @@ NO_SUCH = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no such
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
+        # aiohttp-mcp 0.7.0 (PyPI) gives no session id, and then asks for one
         (400, MISSING, "HTTP 400 .*Missing session ID.*The server asks for a session id, but gave none"),
         (500, b"", "HTTP 500"),
     ],
@@ -308,3 +310,80 @@ async def test_refused_notifications_of_a_server_without_sessions_are_said_as_th
         await until(lambda: made.ledger.row(id_).accepted_at is not None)
         said = evidence.delivery_words(made.ledger.row(id_), made.now())
         assert said == "sent, accepted by a server without sessions"
+
+
+# -- servers of the registries, as they were seen ---------------------------------------------------------------
+
+NO_METHOD = b'{"jsonrpc":"2.0","id":%d,"error":{"code":-32601,"message":"Method not found"}}'
+
+
+async def refuses_the_handshake(call: Call) -> None:
+    await call.respond(200, NO_METHOD % call.id, "application/json")
+
+
+async def offers_an_older_one(call: Call) -> None:
+    asked = call.message["params"]["protocolVersion"]
+    await call.answer(
+        {"protocolVersion": asked if asked <= "2025-06-18" else "2025-03-26", "capabilities": {}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("initialize", "asked", "came"),
+    [
+        # flask-mcp-server (PyPI) answers initialize, tools/list, and tools/call with -32601
+        (refuses_the_handshake, "auto", r"refused initialize: Method not found \(error -32601\)"),
+        # mcp-lite 0.10.0 (npm) offers 2025-06-18, and answers 2025-03-26 when it is asked for a newer one
+        (offers_an_older_one, "auto", "2025-03-26"),
+        (offers_an_older_one, "2025-06-18", "2025-06-18"),
+    ],
+)
+async def test_a_handshake_of_a_real_server_has_its_sentence_or_its_version(
+    initialize: Script, asked: str, came: str
+):
+    async def script(call: Call) -> None:
+        match call.rpc:
+            case "server/discover":
+                await call.respond(404)
+            case "initialize":
+                await initialize(call)
+            case _:  # @hono/mcp 0.3.2 (npm) answers each notification with a 202 whose body is null
+                await call.respond(202, b"null", "application/json")
+
+    async with HttpScript(script) as server:
+        made = Client(HttpTarget(url=server.url), ClientSettings(protocol=asked))
+        told: list[ev.Event] = []
+        made.listen(told.append)
+        try:
+            name = (await made.connect()).revision.name
+        except TransportError as error:
+            name = str(error)
+        assert re.search(came, name), name
+        assert not [each for each in told if isinstance(each, (ev.Violation, ev.Degraded))]
+        await made.close()
+
+
+async def test_a_cancel_that_a_stateless_server_accepts_and_loses_is_not_said_to_have_reached_the_call():
+    # mcp-handler, xmcp, gradio, mcp-lite 0.10.0: the POST of a cancel gets 202 and reaches no call. arcade-mcp-server
+    # 1.32.1 has sessions, and its late result comes all the same.
+    running: list[Call] = []
+
+    async def script(call: Call) -> None:
+        if call.rpc == "notifications/cancelled":
+            await call.respond(202)
+            (work,) = running
+            await work.respond(200, json.dumps(result(work.id)).encode(), "application/json")
+        elif call.rpc == "tools/call":
+            running.append(call)
+            await call.disconnected()
+        else:
+            await served("2025-11-25", silent)(call)
+
+    async with serving(script, as_of("2025-11-25")) as (_, made, _):
+        id_ = made.call_tool("slow", {})
+        await until(lambda: bool(running))
+        made.cancel(id_)
+        row = made.ledger.row(id_)
+        await until(lambda: bool(row.late) and row.accepted_at is not None)
+        assert evidence.delivery_words(row, 1e9) == "sent, accepted by a server without sessions"
+        assert [each.value for each in evidence.outcomes(row, 1e9)] == ["late_result"]
