@@ -121,6 +121,7 @@ GOALS = (
     Goal("… 1,000 notifications/s", "terminal screen notes_1000_p99", "ms", "≤ 50"),
     Goal("… 50 calls/s, 400 finished", "terminal screen calls_p99", "ms", "≤ 50"),
     Goal("… 50 calls/s, 50,000 finished", "terminal screen old_p99", "ms", "≤ 50"),
+    Goal("an idle workbench, share of a core", "terminal screen idle_core", "% of a core", "≤ 0.5"),
     Goal("100 notifications/s, share of a core", "terminal screen notes_100_core", "% of a core", "≤ 5"),
     Goal("50 calls/s, to the terminal", "terminal screen calls_kB", "kB/s", "≤ 40"),
     Goal("memory of a request in flight", "ours memory bytes", "B", "≤ 3,000"),

@@ -20,7 +20,7 @@ PAUSE_SECONDS: Final = 0.5
 EVERY_SECONDS: Final = 10.0
 """The minimum number of seconds between two collections: a key may arrive during one."""
 
-LOOK_SECONDS: Final = 0.25
+LOOK_SECONDS: Final = 1.0
 
 DUE: Final = 10
 """The number of collections of the middle generation after which a full one is due, as in Python itself."""

@@ -59,6 +59,7 @@ async def test_every_key_that_acts_cancels_in_the_session(control: Control, tmp_
     async with app.run_test(size=(80, 24)) as pilot:
         shown = Attached(app, pilot)
         await shown.until(lambda: f"workbench ({name})" in shown.text())
+        await shown.until(lambda: shown.bench.resting)  # and shows a call that begins, nevertheless
         for keys in CHECKS.values():
             row = client.ledger.row(client.call_tool("silent", {}))
             await shown.until(lambda row=row: (at := shown.bench.table.selected) and at.id == row.id)

@@ -366,6 +366,10 @@ class ReplayScreen(SessionScreen):
             super().look(lists=lists)
             self.playback.after_look()
 
+    def rests(self) -> bool:
+        playback = self.playback
+        return not playback.playing and playback.read is None and super().rests() and not self.replay.grown()
+
     def drawing(self) -> None:
         wanted = "detail" if self.recorded.has_calls() else "log"
         if not self.chosen and self.pane != wanted:

@@ -37,6 +37,12 @@ TICK_SECONDS: Final = 0.1
 DETAIL_SECONDS: Final = 0.9
 """Seconds for which the times in an otherwise unchanged detail are not updated."""
 
+RESTING_SECONDS: Final = 0.25
+"""Seconds between two checks whether a screen on which nothing changed still shows all."""
+
+SECOND: Final = 0.9
+"""Seconds after which the times that change once a second are drawn, at the next check."""
+
 TYPING_SECONDS: Final = 1.0
 """Seconds after a key in which each check draws the changes; otherwise consecutive changes wait for the next check."""
 
@@ -91,8 +97,11 @@ class SessionScreen(LayoutScreen):
         self.copying = Copying(self, scene, self.table, self.payloads, self.filtering)
         self._drawn: tuple[object, ...] = ()
         self._ticks = 0
+        self.resting = False  # whether changes are looked for less often
+        self._second_at = 0.0  # when the times of the screen were last drawn
         self._detailed: tuple[object, float] = None, 0.0
         self._moving = False  # whether the last check found changes
+        self._fast = False  # whether a timer moved ten times a second then
         self._behind = False  # whether the lists lack the newest changes
         self._problems = 0
         self._from_catalogue = False  # whether the catalogue had the focus last, besides the detail
@@ -109,7 +118,8 @@ class SessionScreen(LayoutScreen):
         self.keys.show(self.footer_offers())
         self.show_pane(self.pane)
         self.table.timers = self.timeline.timers = self.app.timers
-        self.set_interval(TICK_SECONDS, self._tick)
+        self._ticking = self.set_interval(TICK_SECONDS, self._tick)
+        self.set_interval(RESTING_SECONDS, self._wake)
         look = self.app.preferences.look
         self.share_out(look.shares)
         self.table.follow = look.follow
@@ -152,6 +162,7 @@ class SessionScreen(LayoutScreen):
         self.app.guard.watch(self._target(), ended=ended)
 
     def after_key(self) -> None:
+        self._act()
         self.app.guard.moved(self._target())
 
     def _target(self) -> object:
@@ -164,23 +175,45 @@ class SessionScreen(LayoutScreen):
     def _tick(self) -> None:
         if self not in self.app.screen_stack:
             return  # another server is on the screen
-        # A change more than five times a second cannot be read, and is half of the work for a steady log.
         self._ticks += 1
+        typing = time.monotonic() - Turn.pressed < TYPING_SECONDS
+        if not typing and not self._moving and not self._behind and self.rests():
+            self.resting = True
+            self._ticking.pause()
+            return
+        # A change more than five times a second cannot be read, and is half of the work for a steady log.
         lists = self._ticks % (2 if self.on_top else BENEATH_TICKS) == 0
-        if (
-            lists
-            or not self._moving
-            or self.table.runs_fast
-            or time.monotonic() - Turn.pressed < TYPING_SECONDS
-        ):
+        if lists or not self._moving or self.table.runs_fast or typing:
             self.look(lists=lists)
+
+    def _wake(self) -> None:
+        """Ends a rest if something has changed, and looks once a second."""
+        if not self.rests():
+            self._act()
+        elif time.monotonic() - self._second_at >= SECOND and self in self.app.screen_stack:
+            self.look(lists=self.on_top)
+
+    def _act(self) -> None:
+        self.resting = False
+        self._ticking.resume()
+
+    def rests(self) -> bool:
+        """Whether nothing has changed since the last look, and no timer moves ten times a second."""
+        return not self._fast and self._state() == self._drawn
+
+    def _state(self) -> tuple[object, ...]:
+        """Returns a value that stays equal until the screen must be drawn again."""
+        item = self.table.item
+        return self.scene.stamp(), self.pane, item and item.key, self.entry(), self.focused
 
     def look(self, *, lists: bool = True) -> None:
         if not self.is_mounted or not self.table.is_mounted:
             return
         if not (lists or self.on_top):
             return
-        now = self.scene.now()
+        now, second = self.scene.now(), time.monotonic() - self._second_at >= SECOND
+        if second:
+            self._second_at = time.monotonic()
         self.table.refresh_rows()
         self.keys.show(self.footer_offers(), self.idle())
         if self.table.item is None and not self.table.wanted and len(self.table.outline):
@@ -188,16 +221,12 @@ class SessionScreen(LayoutScreen):
         # Also without a key: the guard must know since when this row is under the cursor.
         if self.on_top:
             self.before_key()
-        item = self.table.item
-        drawn = (self.scene.stamp(), self.pane, item and item.key, self.entry())
-        self._moving = drawn != self._drawn
+        drawn = self._state()
+        self._moving, self._fast = drawn != self._drawn, self.table.runs_fast
         if self._moving:
             self._drawn = drawn
             self._draw(now)
-        elif (
-            self.table.timers != "off"
-            and self._ticks % (1 if self.table.is_fast(self.table.selected) else 10) == 0
-        ):
+        elif self.table.timers != "off" and (second or self.table.is_fast(self.table.selected)):
             self._show_detail(now)
             self.bar.show(self.scene.facts(now))
         if lists:
@@ -205,7 +234,7 @@ class SessionScreen(LayoutScreen):
             self._behind = False
         if self.timeline.display:
             self.timeline.refresh_spans()
-        elif self._ticks % 10 == 0:
+        elif second:
             # while the requests are unpacked: old ones would have to be unpacked again
             self.scene.spans.update()
 

@@ -64,6 +64,9 @@ class Workbench(SessionScreen):
             self.watching.look()
             self.connection.show_troubles()
 
+    def rests(self) -> bool:
+        return self.session.link is not Link.CONNECTING and not self.session.running and super().rests()
+
     def drawing(self) -> None:
         session = self.session
         self.payloads.server = str(session.around.server_name)

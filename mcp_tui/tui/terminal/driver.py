@@ -45,6 +45,9 @@ DRAIN_LOOK_SECONDS: Final = 0.1
 KEY_TURNS: Final = 16
 """The maximum number of turns of the event loop until a key acts, from widget to widget."""
 
+QUIET_LOOKS: Final = 30
+"""The number of looks without input after which the input thread waits for input alone."""
+
 SWITCH_SECONDS: Final = 0.001
 """Seconds after which a busy event loop lets the input thread run; Python's own 5 ms occur twice per key."""
 
@@ -154,6 +157,7 @@ class TerminalDriver(LinuxDriver):
         if isinstance(app, OwnsTerminal):
             app.terminal = self
         self._titled = False
+        self._stopping, self._stop = os.pipe()
         self._here = asyncio.get_running_loop()
         self._output: Output | None = None
         self._cells = Cells()
@@ -235,8 +239,15 @@ class TerminalDriver(LinuxDriver):
         """Reads keys as Textual does, but without pastes and the terminal's answer about its background."""
         parser, decode = XTermParser(), getincrementaldecoder("utf-8")("replace").decode
         pastes, answers, reported = Pastes(), Answers(), None
+        quiet = 0
         while not self.exit_event.is_set():
-            ready = select.select((self.fileno,), (), (), DRAIN_LOOK_SECONDS)[0]
+            # What began and has no end yet, such as a lone escape, is decided soon after the last input.
+            timeout = DRAIN_LOOK_SECONDS if quiet < QUIET_LOOKS else None
+            ready = select.select((self.fileno, self._stopping), (), (), timeout)[0]
+            if self._stopping in ready:
+                self.exit_event.wait(DRAIN_LOOK_SECONDS)
+                continue
+            quiet = 0 if ready else quiet + 1
             for piece in (*pastes.sort(decode(os.read(self.fileno, 65536)) if ready else ""), ""):
                 if isinstance(piece, Message):
                     self.process_message(piece)
@@ -247,6 +258,11 @@ class TerminalDriver(LinuxDriver):
                     super().process_message(Background(bool(reported)))
                 for message in chain(parser.feed(text) if text else (), parser.tick()):
                     self.process_message(message)
+
+    def disable_input(self) -> None:
+        os.write(self._stop, b"x")
+        super().disable_input()
+        os.read(self._stopping, 1)
 
     def stop_application_mode(self) -> None:
         with self._setting_modes():
