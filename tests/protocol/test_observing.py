@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol import messages
+from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Json
@@ -236,6 +236,59 @@ def test_what_real_clients_write_is_told_as_it_is(
     row = tap.row("i")
     assert (tap.broken(), row.reason or None) == (rules, reason)
     assert row.cause is (None if reason is None else Cause.CLIENT)
+
+
+def _cancelled(tap: Watched) -> None:
+    tap.asks("i", _meta={"progressToken": 1})
+    tap.cancels("i", at=1.0)
+
+
+def _mcp_cli(tap: Watched) -> None:
+    _cancelled(tap)
+    tap.ledger.tick(5.0)  # the end of the grace
+    tap.server(6.0, id="i", error={"code": -32800, "message": "Request cancelled"})
+
+
+def _mcp(tap: Watched) -> None:
+    _cancelled(tap)
+    tap.server(1.001, method="notifications/progress", params={"progressToken": 1, "progress": 1})
+
+
+def _arcade(tap: Watched) -> None:
+    _cancelled(tap)
+    tap.answers("i", at=3.0)
+
+
+def _fastmcp_server(tap: Watched) -> None:
+    tap.asks("i")
+    text: Json = {"type": "text", "text": "Tool 'slow' execution timed out after 0.3s"}
+    tap.answers("i", {"content": [text], "isError": True}, at=0.3)
+
+
+@cases(
+    ("play", "state", "outcomes", "words"),
+    [
+        # mcp[cli] 2.3.0 (PyPI) with rich: a tool that fails while it is cancelled delays each answer by a traceback
+        (_mcp_cli, "cancelled", ["late_error"], "late error -32800 at +5.0 s, ignored"),
+        # mcp 2.3.0 (PyPI): of a call and its cancel in one write one progress message comes, and no more
+        (_mcp, "cancelled", ["no_reply"], "1 progress message, last at +1 ms, then quiet for 59.0 s"),
+        # arcade-mcp-server 1.32.1 (PyPI), mcp-framework 0.2.22 (npm): every cancelled call is answered late
+        (_arcade, "cancelled", ["late_result"], "late result at +2.0 s, ignored"),
+        # fastmcp 4.2.3 (PyPI): a tool's own timeout is a result that failed, and neither our limit nor a cancel
+        (_fastmcp_server, "completed", [], ""),
+    ],
+)
+def test_what_real_servers_answer_is_told_as_it_is(
+    play: Callable[[Watched], None], state: str, outcomes: list[str], words: str
+):
+    tap = Watched()
+    play(tap)
+    tap.ledger.tick(60.0)
+    row = tap.row("i")
+    told = [each.value for each in evidence.outcomes(row, 60.0)] if row.cause else []
+    said = evidence.aftermath_words(row, 60.0) if row.cause else ""
+    assert (row.state.value, told, said) == (state, outcomes, words)
+    assert row.is_error is (play is _fastmcp_server)
 
 
 def test_an_id_that_is_used_again_gets_a_row_of_its_own():
