@@ -73,9 +73,9 @@ class Source:
     ``{xdg}``, and ``{system}`` are folders of the platform. ``part|path`` is one part of a file.
 
     ``keys`` has the members that contain servers, the tool's own first; a dot separates nested members. ``switches`` has the
-    members that disable an entry. ``ignores`` has members that other tools obey, but not this one. ``calls`` and ``starts``
-    have the members with the tool's time limits for a call and for a start, and ``bounds`` the seconds to which the tool
-    clamps them. ``extra`` has the members that a new entry for a command needs besides it.
+    members that disable an entry. ``ignores`` has members that work in other tools, or look as if they did, but not in this
+    one. ``calls`` and ``starts`` have the members with the tool's time limits for a call and for a start, and ``bounds`` the
+    seconds to which the tool clamps them. ``extra`` has the members that a new entry for a command needs besides it.
     """
 
     id: str
@@ -133,7 +133,8 @@ QWEN: Final = Source(
 )  # fmt: skip
 CODEX: Final = Source(
     "codex", "Codex", templates.literal, ("./.codex/config.toml", "{CODEX_HOME:~/.codex}/config.toml"),
-    ("mcp_servers",), switches=("enabled",), calls=(("tool_timeout_sec", SECONDS),),
+    ("mcp_servers",), switches=("enabled",), ignores=("disabled", "timeout", "tool_timeout_ms"),
+    calls=(("tool_timeout_sec", SECONDS),),
     starts=(("startup_timeout_sec", SECONDS), ("startup_timeout_ms", MILLISECONDS)),
 )  # fmt: skip
 CLINE: Final = Source(

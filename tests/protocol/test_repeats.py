@@ -42,7 +42,7 @@ FIRSTS: list[tuple[Play, str]] = [
     (late, "repeats 1, whose result came at +2.0 s and was never delivered"),
     (lambda tap: timed_out(tap, 1, 1.0), "repeats 1, of which nothing more was seen"),
     (lambda tap: tap.cancels(1, at=1.0), "repeats 1, of which nothing more was seen"),
-    (lambda tap: None, "repeats 1, which was still running"),  # no cancel: crewai at its limit
+    (lambda tap: None, "repeats 1, which was still running"),  # no cancel: crewai 1.15.30 at its limit
     (
         lambda tap: tap.ledger.stream_ended(1, "reset", at=1.0),
         "repeats 1, of which nothing more was seen",

@@ -42,8 +42,14 @@ LONG: Final = ENDING_SECONDS + 1
     ("asked", "code", "at", "words"),
     [
         ([INT], 130, SOON, "the client ended the server (SIGINT)"),
+        # Claude Code 2.1.332: stdin stays open
         ([INT, TERM, TERM], 1, SOON, "the client ended the server (SIGINT, SIGTERM)"),
+        # @modelcontextprotocol/client 2.4.0, when server/discover is refused: it starts another one
+        ([TERM], -15, SOON, "the client ended the server (SIGTERM)"),
+        # Codex 0.171.0, Gemini CLI 0.61.0: at once
+        ([TERM, CLOSED], -15, SOON, "the client ended the server (SIGTERM, closed stdin)"),
         ([CLOSED, TERM], -15, SOON, "the client ended the server (closed stdin, SIGTERM)"),
+        # opencode 1.18.33, Inspector 2.12.0
         ([CLOSED], 0, LONG, "the client ended the server (closed stdin)"),
         ([INT], -2, LONG, "the client ended the server (SIGINT)"),
         ([INT, TERM], None, SOON, "the client ended the server (SIGINT, SIGTERM), then the tap was killed"),
@@ -192,6 +198,7 @@ def test_a_client_kills_the_tap_after_its_signals_did_not_help():
 
 
 def test_a_client_that_lives_on_leaves_no_server_that_it_told_to_end():
+    # Codex 0.171.0, Gemini CLI 0.61.0, and opencode 1.18.33 send no SIGKILL, and leave a deaf server behind without a tap
     with connected(tap(code=DEAF)) as client:
         assert client.process.stdin is not None
         client.process.stdin.close()
