@@ -347,6 +347,8 @@ def places(around: Surroundings) -> list[Place]:
                 found.append(Place(source, around.expanded(text), part=part))
     # In the home folder, a project's file may also be the user's own file, which needs no consent.
     own = {place.path for place in found if place.folder is None}
+    real = around.home.resolve()  # The working directory has no links in it, but HOME may be one.
+    own |= {real / path.relative_to(around.home) for path in own if path.is_relative_to(around.home)}
     return [place for place in found if place.folder is None or place.path not in own]
 
 

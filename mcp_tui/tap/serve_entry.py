@@ -23,7 +23,7 @@ from mcp_tui.config.files import ConfigError, read_bytes
 from mcp_tui.config.servers import own_table
 from mcp_tui.config.sources import GOOSE, VSCODE, Place, Source, Surroundings
 from mcp_tui.config.yaml import Way
-from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tap.installation import Edit, NotEditable, literal
 
 SERVER_NAME: Final = "mcp-tui"
@@ -221,7 +221,7 @@ def entry_lines(server: Definition) -> list[str]:
 
 def _toml(value: Json) -> str:
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{key} = {_toml(each)}' for key, each in value.items())} }}"
+        return f"{{ {', '.join(f'{key} = {_toml(each)}' for key, each in as_object(value).items())} }}"
     return json.dumps(value)
 
 

@@ -67,7 +67,7 @@ def test_the_call_that_asks_is_not_shown():
     words = [*MCP_TUI, "call", "running", "--json", "--inherit-env", "--", *MCP_TUI, "tap", "--", *SERVE]
     ran = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=HANG)
     result = json.loads(ran.stdout.splitlines()[-1])["result"]
-    none = {"note": UNTRUSTED_TEXTS, "requests": [], "total": 0, "unknown": []}
+    none: dict[str, Any] = {"note": UNTRUSTED_TEXTS, "requests": [], "total": 0, "unknown": []}
     assert result["structuredContent"] == none
 
 

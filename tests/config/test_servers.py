@@ -52,6 +52,13 @@ class TestPlaces:
         assert [each.project for each in discover(around).servers] == [False]
         assert place_of(file, around).folder is None
 
+    def test_it_is_none_either_where_the_home_folder_is_a_link(self, tmp_path: Path):
+        (home := tmp_path / "home").symlink_to(tmp_path / "real")
+        write(tmp_path / "real" / ".cursor" / "mcp.json", a={"command": "x"})
+        (cwd := tmp_path / "real" / "work").mkdir()
+        found = discover(surroundings(home, cwd)).servers
+        assert [(each.scope, each.file) for each in found] == [("user", home / ".cursor" / "mcp.json")]
+
 
 class TestFind:
     def test_within_a_tool_the_nearer_file_counts(self, tmp_path: Path):

@@ -149,7 +149,18 @@ def _codex(packages: Path, home: Path, url: str, server: Entry) -> Started:
 
 
 def _opencode(packages: Path, home: Path, url: str, server: Entry) -> Started:
+    # npm installs the package of this platform; a script of the other one, which is not run here, would link it
+    program = next(packages.glob("opencode-*/bin/opencode"), packages / ".bin" / "opencode")
     config = home / ".config" / "opencode" / "opencode.json"
+    return _opencode_form(config, program, url, server, {"OPENCODE_DISABLE_MODELS_FETCH": "1"})
+
+
+def _kilo(packages: Path, home: Path, url: str, server: Entry) -> Started:
+    config = home / ".config" / "kilo" / "kilo.jsonc"
+    return _opencode_form(config, packages / ".bin" / "kilo", url, server, {"KILO_TELEMETRY_LEVEL": "off"})
+
+
+def _opencode_form(config: Path, program: Path, url: str, server: Entry, env: dict[str, str]) -> Started:
     config.parent.mkdir(parents=True)
     options = {"baseURL": f"{url}/v1", "apiKey": "none"}
     provider: dict[str, Any] = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {NAME: {}}}
@@ -161,10 +172,34 @@ def _opencode(packages: Path, home: Path, url: str, server: Entry) -> Started:
     entry |= {"timeout": round(server.limit * 1000)} if server.limit else {}
     settings = {"provider": {"loopback": provider}, "model": f"loopback/{NAME}", "autoupdate": False}
     config.write_text(json.dumps(settings | {"mcp": {"demo": entry}}))
-    # npm installs the package of this platform; a script of the other one, which is not run here, would link it
-    program = next(packages.glob("opencode-*/bin/opencode"), packages / ".bin" / "opencode")
-    env = {"OPENCODE_DISABLE_MODELS_FETCH": "1"}
     return Started(config, [str(program), "run", "--auto", ASKED], env)
+
+
+def _cline(packages: Path, home: Path, url: str, server: Entry) -> Started:
+    folder = home / ".cline" / "data" / "settings"
+    folder.mkdir(parents=True)
+    provider = {"provider": "openai-compatible", "apiKey": "none", "model": NAME, "baseUrl": f"{url}/v1"}
+    entry = {"settings": provider, "updatedAt": "2026-11-29T00:00:00.000Z", "tokenSource": "manual"}
+    known = {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}}
+    (folder / "providers.json").write_text(json.dumps(known | {"providers": {"openai-compatible": entry}}))
+    config = folder / "cline_mcp_settings.json"
+    limit = {"timeout": server.limit} if server.limit else {}  # in seconds
+    transport = server.common(type="streamableHttp") if server.url else {"type": "stdio", **server.common()}
+    transport.pop("timeout", None)
+    config.write_text(json.dumps({"mcpServers": {"demo": {"transport": transport} | limit}}))
+    # otherwise a daemon in a session of its own stays behind
+    env = {"CLINE_SESSION_BACKEND_MODE": "local"}
+    return Started(config, [str(packages / ".bin" / "cline"), f"{ASKED} Please."], env)
+
+
+def _copilot(packages: Path, home: Path, url: str, server: Entry) -> Started:
+    config = home / ".copilot" / "mcp-config.json"
+    config.parent.mkdir()
+    kind = {} if server.url else {"type": "local"}
+    entry = {**kind, **server.common(type="http"), "tools": ["*"]}
+    config.write_text(json.dumps({"mcpServers": {"demo": entry}}))
+    env = {"COPILOT_PROVIDER_BASE_URL": f"{url}/v1", "COPILOT_MODEL": NAME, "COPILOT_OFFLINE": "true"}
+    return Started(config, [str(packages / ".bin" / "copilot"), "-p", ASKED, "--allow-all-tools"], env)
 
 
 def _gemini(packages: Path, home: Path, url: str, server: Entry) -> Started:
@@ -208,6 +243,13 @@ AGENTS: Final = (
     Agent("Gemini CLI", "gemini-cli-mcp-client", OTHERS, _gemini, limit=20),
     Agent("Qwen Code", "qwen-cli-mcp-client-demo", OTHERS, _qwen, limit=20),
 )
+MORE: Final = (
+    Agent("Kilo", "kilo", OTHERS, _kilo),
+    Agent("Cline", "@cline/core", OTHERS, _cline),
+    Agent("Copilot", "copilot-cli", OTHERS, _copilot),
+)
+"""Those whose repeats are not compared."""
+
 NEWER: Final = (
     Agent("Qwen Code newer", "qwen-cli-mcp-client-demo", QWEN_NEWER, _qwen, limit=10, kind="newer"),
 )

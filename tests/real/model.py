@@ -130,7 +130,7 @@ def _type_line(event: Body) -> str:
 
 def _named(names: Iterator[str], call: Call) -> str:
     """The name that an agent program gives a tool: that of its server comes before it."""
-    return next((name for name in names if re.fullmatch(rf"(.*_)?{call.tool}", name)), "")
+    return next((name for name in names if re.fullmatch(rf"(.*[_-])?{call.tool}", name)), "")
 
 
 # -- Anthropic's Messages ------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from tests.cli.running import run
 from tests.control import Control
 from tests.forking import Piped
 from tests.live.odd_answers import HOSTILE, ROW, SESSION, answering
-from tests.real.agents import AGENTS, Agent, Entry, Started
+from tests.real.agents import AGENTS, MORE, Agent, Entry, Started
 from tests.real.model import Call, Model
 from tests.waiting import HANG, wait
 
@@ -38,7 +38,8 @@ def running(agent: Started, folder: Path) -> Generator[subprocess.Popen[str]]:
     with subprocess.Popen(
         agent.command,
         cwd=folder,
-        env=agent.env,
+        env=agent.env
+        | {"PWD": str(folder)},  # where opencode and Kilo work, rather than in the working directory
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -63,7 +64,7 @@ def ends() -> list[ev.Disconnected]:
     return [each for each in Recording.read(journal.paths[0]).events() if isinstance(each, ev.Disconnected)]
 
 
-@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+@pytest.mark.parametrize("agent", [*AGENTS, *MORE], ids=lambda agent: agent.name)
 def test_an_agent_goes_on_after_a_call_is_cancelled_and_ends_its_server(
     agent: Agent, control: Control, tmp_path: Path
 ):
@@ -138,7 +139,7 @@ def served(agent: Agent, tmp_path: Path, model: Model, *options: str) -> str:
     return said
 
 
-@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+@pytest.mark.parametrize("agent", [*AGENTS, *MORE], ids=lambda agent: agent.name)
 def test_an_agent_sees_and_cancels_the_call_of_another_client(agent: Agent, control: Control, tmp_path: Path):
     if reason := agent.missing():
         pytest.skip(reason)

@@ -5,11 +5,13 @@ python -m tests.real.clients.configs      # a line for each program; exit status
 
 Each program writes its own file (`mcp add`) in a home of its own. `tap install --all` changes it; the program's own list
 then has to show the tap, and starts the server through it if it starts servers. `tap uninstall --all` restores the file.
+The same with `tap install --serve --all`.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -140,6 +142,20 @@ def judge(program: Program, home: Home) -> str:
     status, told = home.run(TUI, "tap", "status")
     if status or "  tap  " not in told:
         return f"status: {told.strip()[-200:]}"
+    if wrong := restored(home, before):
+        return wrong
+    status, said = home.run(TUI, "tap", "install", "--serve", "--all", "--yes")
+    if status or "change" not in said:
+        return f"install --serve ended with {status}: {said.strip()[-200:]}"
+    for show in program.shows[:1]:
+        status, said = home.run(command, *(word.replace("demo", "mcp-tui") for word in show))
+        if status or not re.search(r" serve\b|\"serve\"", said):
+            return f"{' '.join(show)} with serve ended with {status}: {said.strip()[-200:]}"
+    return restored(home, before)
+
+
+def restored(home: Home, before: dict[Path, bytes]) -> str:
+    """Takes all of mcp-tui out of the files; returns what went wrong, empty if nothing."""
     status, said = home.run(TUI, "tap", "uninstall", "--all", "--yes")
     if status or home.files() != before:
         return f"uninstall ended with {status}; {'other bytes' if not status else said.strip()[-200:]}"
