@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import shlex
+import signal
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -32,6 +33,9 @@ def hosts(named: Sequence[str]) -> dict[str, Host]:
     Raises:
         Failure: a command is empty or cannot be split, or a setting is invalid.
     """
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
     known = in_force().via
     found: dict[str, Host] = {}
     for each in named:
@@ -50,6 +54,11 @@ def hosts(named: Sequence[str]) -> dict[str, Host]:
             name = f"{base}-{count}"
         found[name] = Host(name, command)
     return found
+
+
+def _end(number: int, _frame: object) -> None:
+    """Ends this command, so that those behind which it waits are ended as well."""
+    raise Failure("", Exit(128 + number))
 
 
 def _name(command: tuple[str, ...]) -> str:

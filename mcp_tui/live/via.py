@@ -134,7 +134,7 @@ class Remote:
         """Notes why its output is of no use, with a part of the output, or else of what its stderr said."""
         shown = output[: 4 * SHOWN_CHARACTERS] or self.said
         said = " ".join(shown.decode(errors="replace").split())
-        more = said[:SHOWN_CHARACTERS] if output else said[-SHOWN_CHARACTERS:]
+        more = (said[:SHOWN_CHARACTERS] if output else said[-SHOWN_CHARACTERS:]).strip()
         self.why = f"{why} It said: {more}" if more else why
 
     def not_understood(self, output: bytes) -> None:

@@ -18,8 +18,10 @@ from tests.cases import cases
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
 from tests.forking import Piped
+from tests.servers.stdio_scripted import processes
 from tests.waiting import HANG, wait
 
+PATIENT: Final = ("--via-timeout", str(HANG))
 OURS: Final = shlex.join(MCP_TUI)
 
 ROW: Final = {
@@ -54,7 +56,7 @@ class Machine:
                 process.send_signal(signal.SIGKILL)
 
     def listed(self) -> list[dict[str, Any]]:
-        return json.loads(run("ps", "--json", "--via", self.via).out)
+        return json.loads(run("ps", "--json", "--via", self.via, *PATIENT).out)
 
 
 def script(folder: Path, name: str, does: str) -> Path:
@@ -66,7 +68,7 @@ def script(folder: Path, name: str, does: str) -> Path:
 
 def test_sessions_of_several_machines_are_one_list_and_cancelled_from_it(tmp_path: Path, control: Control):
     first, second = Machine(tmp_path, "first"), Machine(tmp_path, "second")
-    both = ["--via", first.via, "--via", second.via]
+    both = ["--via", first.via, "--via", second.via, *PATIENT]
     with first.calling(control), second.calling(control) as process:
         rows = json.loads(run("ps", "--json", *both).out)
         assert [row["host"] for row in rows] == ["first", "second"]
@@ -89,25 +91,25 @@ def test_sessions_of_several_machines_are_one_list_and_cancelled_from_it(tmp_pat
         settings = Path(os.environ["XDG_CONFIG_HOME"], "mcp-tui", "config.toml")
         settings.parent.mkdir(parents=True)
         settings.write_text(f"[via]\nthe.first = {json.dumps(first.via)}\n")
-        gone = run("cancel", f"the.first:{rows[0]['session']}/99", "--json")
+        gone = run("cancel", f"the.first:{rows[0]['session']}/99", "--json", *PATIENT)
         assert (gone.status, json.loads(gone.out)["status"]) == (2, 2)
         assert "has no request '99'" in gone.out
-        assert "the.first:" in run("ps", "--via", "the.first").out
-        assert run("cancel", named[0].partition(":")[2], "--via", "the.first").status == 0
+        assert "the.first:" in run("ps", "--via", "the.first", *PATIENT).out
+        assert run("cancel", named[0].partition(":")[2], "--via", "the.first", *PATIENT).status == 0
 
 
 def test_the_logs_of_several_machines_are_one(tmp_path: Path):
     first, second = Machine(tmp_path, "first"), Machine(tmp_path, "second")
-    silent = str(script(tmp_path, "silent", "exec sleep 600"))
+    none = str(script(tmp_path, "none", "exit 255"))
     reason = '$(touch made); \x1b[2J, "q"\n= 1'
     for each, why in ((first, reason), (second, "enough")):
         words = ["call", "silent", "--cancel-after", "0", "--linger", "0", "--reason", why, "--demo"]
         assert run(*words, cwd=None, **each.env).status == Exit.CANCELLED
-    both = ["log", "--via", first.via, "--via", second.via]
+    both = ["log", "--via", first.via, "--via", second.via, *PATIENT]
     rows = json.loads(run(*both, "--json").out)
     assert [(row["host"], row["reason"]) for row in rows] == [("first", reason), ("second", "enough")]
-    ran = run(*both, "--csv", "--via", silent, "--via-timeout", "1")
-    assert (ran.status, ran.err) == (Exit.UNREACHABLE, "mcp-tui: silent: did not answer within 1 s.\n")
+    ran = run(*both, "--csv", "--via", none)
+    assert (ran.status, ran.err) == (Exit.UNREACHABLE, "mcp-tui: none: the command ended with status 255.\n")
     table = [*csv.DictReader(ran.out.splitlines(keepends=True))]
     assert [(row["host"], row["name"]) for row in table] == [("first", "silent"), ("second", "silent")]
     assert table[0]["reason"].startswith("$(touch made); ␛[2J")
@@ -131,7 +133,8 @@ def test_a_log_that_is_none_is_an_error_of_its_host(tmp_path: Path):
     for name, does, option, says in (
         ("greets", "echo Welcome", "--json", "greets: this is not an answer of mcp-tui."),
         ("greets", "echo Welcome", "--csv", "greets: this is not an answer of mcp-tui."),
-        ("floods", "tr '\\\\0' x </dev/zero", "--sums", "floods: wrote a line of more than 8 MB."),
+        ("floods", "tr '\\0' x </dev/zero", "--sums", "floods: wrote a line of more than 8 MB."),
+        ("hangs", "exec sleep 600", "--json", "hangs: did not answer within 1 s."),
         ("has-none", "exec no-such-program", "--json", "has-none: mcp-tui was not found there."),
         (
             "is-older",
@@ -140,41 +143,56 @@ def test_a_log_that_is_none_is_an_error_of_its_host(tmp_path: Path):
             "may be older. Update it there.",
         ),
     ):
-        ran = run("log", "--via", str(script(tmp_path, name, does)), option)
+        seconds = "1" if name == "hangs" else str(HANG)
+        ran = run("log", "--via", str(script(tmp_path, name, does)), "--via-timeout", seconds, option)
         assert ran.status == Exit.UNREACHABLE, ran
         assert says in ran.err
         assert ran.out == ("[]\n" if option == "--json" else "")
 
 
 ODD: Final[dict[str, tuple[str, str]]] = {
-    "hangs": ("sleep 600 & sleep 600", "did not answer within 2 s."),
     "floods": ("exec yes hello", "answered more than 8 MB."),
-    "floods-stderr": ("exec yes hello >&2", "did not answer within 2 s. It said:"),
     "refuses": (
         "echo 'Permission \033[2J denied' >&2; exit 255",
         "ended with status 255. It said: Permission",
     ),
     "has-none": ("exec no-such-program", "mcp-tui was not found there."),
     "is-older": ("echo 'Unknown option' >&2; exit 2", "mcp-tui there may be older"),
-    "greets": (
-        "echo 'Welcome \033[2J'; echo '[]'",
-        "It said: Welcome",
-    ),
+    "greets": ("echo 'Welcome \033[2J'; echo '[]'", "It said: Welcome"),
     "says-nothing": ("exit 0", "not an answer of mcp-tui."),
     "no-list": ("echo '{}'", "It said: {}"),
-    "is-deep": ("python3 -c 'print(\"[\" * 100000)'", "It said: [[["),
+    "is-deep": ("head -c 100000 /dev/zero | tr '\\0' '['", "It said: [[["),
     "lies": (f"echo '{json.dumps([{**ROW, 'elapsed': 'x'}])}'", "not an answer of mcp-tui"),
     "climbs": (f"echo '{json.dumps([{**ROW, 'session': '../x'}])}'", "not an answer of mcp-tui"),
     "misses": (f"echo '{json.dumps([{'session': '7bc6', 'id': 3}])}'", "not an answer of mcp-tui"),
 }
 
 
+SLOW: Final = {
+    "hangs": ("sleep 600 & sleep 600", ""),
+    "floods-stderr": ("exec yes hello >&2", " It said: hello"),
+}
+"""Hosts that have no end."""
+
+
+def test_hosts_that_do_not_answer_in_time_are_ended(tmp_path: Path):
+    slow = [str(script(tmp_path, name, does)) for name, (does, _) in SLOW.items()]
+    ran = run("ps", *(word for each in slow for word in ("--via", each)), "--via-timeout", "1")
+    assert ran.status == Exit.UNREACHABLE
+    for line, (name, (_, said)) in zip(ran.out.splitlines(), SLOW.items(), strict=True):
+        assert line.startswith(f"{name}: unreachable: did not answer within 1 s.")
+        assert said in line
+    wait(lambda: not processes(str(tmp_path)))
+    says = "whether the cancel left is not known: did not answer within 1 s."
+    run("cancel", "7bc6/1", "--via", slow[0], "--via-timeout", "1").sentence(Exit.TIMED_OUT, says)
+
+
 def test_hosts_without_a_good_answer_are_named_beside_the_others(tmp_path: Path):
     odd = [str(script(tmp_path, name, does)) for name, (does, _) in ODD.items()]
     # What it leaves behind keeps the pipes open.
-    good = script(tmp_path, "good", f"sleep 20 & echo '{json.dumps([ROW])}'")
+    good = script(tmp_path, "good", f"sleep 90 & echo '{json.dumps([ROW])}'")
     words = [word for each in (*odd, str(good), "no-such-command") for word in ("--via", each)]
-    ran = run("ps", *words, "--via-timeout", "2")
+    ran = run("ps", *words, *PATIENT)
     assert ran.status == Exit.UNREACHABLE
     assert "good:7bc6/1" in ran.out
     lines = dict(line.split(": unreachable: ") for line in ran.out.splitlines() if ": unreachable: " in line)
@@ -183,16 +201,26 @@ def test_hosts_without_a_good_answer_are_named_beside_the_others(tmp_path: Path)
         assert says in lines[name], (name, lines[name])
     assert "\x1b" not in ran.out + ran.err
     assert "define its name in [via]" in lines["no-such-command"]
-    rows = json.loads(run("ps", "--json", "--via", str(good), "--via", odd[3]).out)
+    rows = json.loads(run("ps", "--json", "--via", str(good), "--via", str(tmp_path / "refuses")).out)
     assert [(row["host"], row["session"], row["state"]) for row in rows] == [
         ("good", "7bc6", "in_flight"),
         ("refuses", None, "unreachable"),
     ]
 
 
+def test_a_signal_ends_the_commands_as_well(tmp_path: Path):
+    slow = script(tmp_path, "slow", "sleep 600; exit 0")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        with Piped("command", ["ps", "--via", str(slow)], os.environ) as process:
+            wait(lambda: processes(str(slow)))
+            process.send_signal(number)
+            assert process.wait(HANG) == 128 + number
+            assert process.stderr.read() == b""
+        wait(lambda: not processes(str(slow)))
+
+
 def test_a_cancel_that_no_host_confirmed_is_not_called_one(tmp_path: Path):
     for name, status, says in (
-        ("hangs", Exit.TIMED_OUT, "whether the cancel left is not known: did not answer"),
         ("refuses", Exit.UNREACHABLE, "whether the cancel left is not known: the command ended"),
         ("has-none", Exit.UNREACHABLE, "has-none: mcp-tui was not found there."),
         ("is-older", Exit.UNREACHABLE, "is-older: mcp-tui there may be older"),
@@ -200,7 +228,7 @@ def test_a_cancel_that_no_host_confirmed_is_not_called_one(tmp_path: Path):
         ("lies", Exit.UNREACHABLE, "whether the cancel left is not known: this is not an answer"),
     ):
         via = script(tmp_path, name, ODD[name][0])
-        run("cancel", "7bc6/1", "--via", str(via), "--via-timeout", "1").sentence(status, says)
+        run("cancel", "7bc6/1", "--via", str(via), *PATIENT).sentence(status, says)
     run("cancel", "nowhere:7bc6/1").sentence(Exit.USAGE, "Unknown host 'nowhere'.")
     run("cancel", "x:--json/1", "--via", "x").sentence(Exit.USAGE, "Not a session:")
     run("cancel", "7bc6/1", "--via", "'").sentence(Exit.USAGE, "Cannot split --via")
