@@ -22,8 +22,14 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+from opentelemetry.sdk.metrics import (
+    Counter,
+    Histogram,
+    MeterProvider,
+    ObservableGauge,
+    ObservableUpDownCounter,
+)
+from opentelemetry.sdk.metrics.export import CardinalityLimits, PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -53,6 +59,9 @@ from mcp_tui.protocol.states import LISTEN, Cause, Kind, State, TypedId
 
 QUEUED_SPANS: Final = 16_384
 """The most spans that may wait to be sent, unless ``OTEL_BSP_MAX_QUEUE_SIZE`` is set."""
+
+SERIES: Final = 500
+"""The most series of a metric. Whoever names a tool may be hostile; the SDK adds up further series in one."""
 
 VIOLATIONS: Final = 1000
 """The most violations of a session that are sent; a hostile server may cause millions."""
@@ -231,14 +240,16 @@ class _Traces:
 
 
 class _Metrics:
-    """Records the metrics of :mod:`~mcp_tui.journal.metric_names`. The SDK limits the number of their series."""
+    """Records the metrics of :mod:`~mcp_tui.journal.metric_names`."""
 
     def __init__(self, signal: delivery.Signal, resource: Resource, made: spans.SpanMaker) -> None:
         self._spans = made
         self._redact = made.redact
         self._waiting: dict[TypedId, dict[str, str]] = {}
         """The attributes of requests without a span yet, because only one thread may use the redactor."""
-        reader = PeriodicExportingMetricReader(signal.exporter(OTLPMetricExporter))
+        kinds = (Histogram, Counter, ObservableGauge, ObservableUpDownCounter)
+        limits: CardinalityLimits = dict.fromkeys(kinds, SERIES)
+        reader = PeriodicExportingMetricReader(signal.exporter(OTLPMetricExporter), cardinality_limits=limits)
         provider = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
         signal.stop = provider.shutdown
         meter = provider.get_meter("mcp-tui", __version__)
@@ -315,10 +326,10 @@ class _Metrics:
         for about, ages in self._open().items():
             yield Observation(max(ages), dict(about))
 
-    def _open(self) -> dict[tuple[tuple[str, str], ...], list[float]]:
+    def _open(self) -> dict[tuple[tuple[str, str | int], ...], list[float]]:
         """Returns the ages of the requests in flight in seconds, by their attributes."""
         session, now = self._spans.session, monotonic()
-        found: dict[tuple[tuple[str, str], ...], list[float]] = {}
+        found: dict[tuple[tuple[str, str | int], ...], list[float]] = {}
         for row in self._spans.open_requests():
             key = tuple({**session, **self._waiting.get((type(row.id), row.id), {})}.items())
             began = row.called_at if row.sent_at is None else row.sent_at

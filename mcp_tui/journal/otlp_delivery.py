@@ -29,11 +29,18 @@ from mcp_tui.transport.network_errors import network_cause
 CLOSE_SECONDS: Final = 0.3
 """The most seconds to wait until the last spans, metrics, and logs are sent."""
 
+BRIEF_SECONDS: Final = 0.05
+"""The same for a collector that hung at the end of the last session: a tap over HTTP has many sessions, and they end in one
+thread.
+"""
+
 BY_VARIABLES: Final = "env"
 """The word in place of the URL of a collector that leaves it to the standard variables."""
 
 DEFAULT_URL: Final = "http://localhost:4318"
 
+_hung: set[str] = set()
+"""The URLs of collectors that hung at the end of the last session."""
 _PATHS: Final = ("/v1/traces", "/v1/metrics", "/v1/logs")
 _E = TypeVar("_E", OTLPSpanExporter, OTLPMetricExporter, OTLPLogExporter)
 
@@ -90,8 +97,7 @@ class Signal:
 
 def close(signals: Iterable[Signal]) -> None:
     """Sends the rest of all signals; waits for at most :data:`CLOSE_SECONDS` in all."""
-    deadline = monotonic() + CLOSE_SECONDS
-    signals = [*signals]
+    signals, now = [*signals], monotonic()
     for each in signals:
         each.closing = True
         each.session.over.clear()
@@ -103,9 +109,14 @@ def close(signals: Iterable[Signal]) -> None:
 
         # In a thread, because the SDK may wait for half a minute.
         threading.Thread(target=shut, daemon=True).start()
+    hung: set[str] = set()
     for each in signals:
-        each.session.over.wait(max(0.0, deadline - monotonic()))
+        until = now + (BRIEF_SECONDS if each.shown in _hung else CLOSE_SECONDS)
+        if not each.session.over.wait(max(0.0, until - monotonic())):
+            hung.add(each.shown)
         each.abandon()  # ends the wait between two attempts; a second call has no effect
+    _hung.difference_update(each.shown for each in signals)
+    _hung.update(hung)
 
 
 def losses(signals: Iterable[Signal]) -> Iterator[str]:

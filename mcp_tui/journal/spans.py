@@ -17,6 +17,7 @@ from contextlib import suppress
 from enum import Enum
 from itertools import islice
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 from mcp_tui import __version__
 from mcp_tui.journal import metric_names
@@ -120,7 +121,7 @@ class SpanMaker:
         self._late_seconds = late_seconds
         self.redact = redact
         self._requests = Requests()
-        self.session: dict[str, str] = {}
+        self.session: dict[str, str | int] = {**_address(header.target)}
         """The attributes of the session, as far as they are known."""
         self._at = header.mono
         self._contexts: dict[int, SpanContext] = {}
@@ -144,12 +145,13 @@ class SpanMaker:
         self._at = max(self._at, record.at)
         match record:
             case ev.Connected():
-                self.session = metric_names.session_attributes(
+                about = metric_names.session_attributes(
                     transport=record.transport,
                     revision=record.revision,
                     server=self.redact(record.server),
                     client=self.redact(record.client),
                 )
+                self.session = {**_address(self._header.target), **about}
             case ev.ServerRequestReceived():
                 self._asked[_key(record.request_id)] = record
             case ev.ServerRequestAnswered() | ev.ServerRequestWithdrawn():
@@ -431,6 +433,18 @@ def _failure(row: Request) -> tuple[str, str]:
     kind = evidence.error_type(row)
     words = {"timeout": row.reason, "cancelled": "", "tool_error": "the tool reports an error"}
     return words.get(kind, row.error), kind
+
+
+def _address(target: str) -> dict[str, str | int]:
+    """Returns the host and port of a server over HTTP; nothing for a command."""
+    with suppress(ValueError):
+        url = urlsplit(target)
+        if url.scheme in ("http", "https") and url.hostname:
+            return {
+                "server.address": url.hostname,
+                "server.port": url.port or (443, 80)[url.scheme == "http"],
+            }
+    return {}
 
 
 def _context_in(raw: bytes) -> SpanContext | None:

@@ -192,6 +192,24 @@ def test_what_a_variable_switches_off_or_what_is_ignored_is_reported_once(
     assert "CANARY" not in ran.err
 
 
+def test_a_violation_is_a_log_record(collector: Collector):
+    code = """
+import json
+while True:
+    asked = json.loads(input())
+    if "id" in asked:
+        result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "odd", "version": "1"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": str(asked["id"]), "result": result}), flush=True)"""
+    client = Client(tap("--otlp", collector.url, code=code))
+    client.write(id=7, method="ping")
+    client.read()
+    client.process.communicate()
+    wait(lambda: bool(collector.logs))
+    (log,) = collector.logs
+    assert (log.event_name, log.severity_text) == ("mcp_tui.violation", "WARN")
+    assert log.body.string_value.startswith("The server broke the rule response-id-type: ")
+
+
 def test_a_tapped_call_is_a_child_of_the_clients_span(collector: Collector):
     trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
     client = Client(tap("--otlp", collector.url))
