@@ -42,6 +42,9 @@ OUTCOME: Final = "mcp_tui.cancel.outcome"
 KIND: Final = "mcp_tui.late.kind"
 FIRST_OUTCOME: Final = "mcp_tui.first_outcome"
 
+CLIENT_ENDED: Final = "client_ended"
+"""The error of a request whose client ended the connection while it waited: nobody else lost it."""
+
 SESSION: Final = (REVISION, TRANSPORT, PROTOCOL, SERVER, CLIENT)
 """The attributes of a session; each metric has them."""
 

@@ -133,6 +133,8 @@ class SpanMaker:
         self._cancelled: dict[TypedId, Request] = {}
         """Cancelled requests that may be answered late, in order of their ends."""
         self._asked: dict[TypedId, ev.ServerRequestReceived] = {}
+        self._lost: list[Request] = []
+        """Lost requests, until the next event says who ended the connection."""
 
     def take(self, record: Record) -> Iterator[TraceSpan]:
         """Handles a record; yields the spans that it completes."""
@@ -143,6 +145,8 @@ class SpanMaker:
                 _remember(self._contexts, head.seq, found, WAITING_CONTEXTS)
             return
         self._at = max(self._at, record.at)
+        if self._lost and not isinstance(record, ev.Lost):
+            yield from self._made_lost(record)
         match record:
             case ev.Connected():
                 about = metric_names.session_attributes(
@@ -181,6 +185,7 @@ class SpanMaker:
 
     def rest(self) -> Iterator[TraceSpan]:
         """Yields the spans of requests that are still open at the end of the session."""
+        yield from self._made_lost()
         for row in [*self._cancelled.values(), *self._requests.unfinished.values()]:
             yield self._made(row)
         for asked in self._asked.values():
@@ -207,7 +212,9 @@ class SpanMaker:
         elif not was_open and isinstance(event, ev.Late | ev.Duplicate):
             yield self._late(row, event)
         elif was_open and row.state in TERMINAL:
-            if row.cause is None or evidence.late_answer(row) is not None or row.unwatched_at is not None:
+            if row.cause is None and isinstance(event, ev.Lost):
+                self._lost.append(row)
+            elif row.cause is None or evidence.late_answer(row) is not None or row.unwatched_at is not None:
                 yield self._made(row)
             else:
                 self._cancelled[key] = row
@@ -237,7 +244,14 @@ class SpanMaker:
         text = f"{self._header.id} {what} {key[0].__name__} {key[1]}"
         return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:count]
 
-    def _made(self, row: Request) -> TraceSpan:
+    def _made_lost(self, over: ev.Event | None = None) -> Iterator[TraceSpan]:
+        lost, self._lost = self._lost, []
+        by_client = isinstance(over, ev.Disconnected) and over.expected
+        for row in lost:
+            yield self._made(row, metric_names.CLIENT_ENDED if by_client else "")
+
+    def _made(self, row: Request, failure: str = "") -> TraceSpan:
+        """Returns the span of a request; ``failure`` is the kind of its failure, if the request does not know that."""
         key = _key(row.id)
         context, parent = self._context_of(row), self._parent(row)
         began = row.called_at if row.sent_at is None else row.sent_at
@@ -254,7 +268,7 @@ class SpanMaker:
         if row.method == "tools/call":
             attributes["gen_ai.operation.name"] = "execute_tool"
         if kind:
-            attributes["error.type"] = kind
+            attributes["error.type"] = failure or kind
         if row.code is not None:
             attributes["rpc.response.status_code"] = str(row.code)
         if row.cause is not None:

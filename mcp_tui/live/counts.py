@@ -36,11 +36,8 @@ MOST_SETS: Final = 200
 OTHER: Final = "_OTHER"
 """The value of an attribute of further sets, as in OpenTelemetry's conventions."""
 
-CLIENT_ENDED: Final = "client_ended"
-"""The error of a request whose client ended the connection while it waited: nobody else lost it."""
-
 _OWN_WORDS: Final = frozenset(
-    {CLIENT_ENDED, "lost", "timeout", "cancelled", "tool_error"}
+    {names.CLIENT_ENDED, "lost", "timeout", "cancelled", "tool_error"}
     | {each.value for kind in (ev.Cause, ev.Kind, evidence.Outcome) for each in kind}
 )
 """Values that are never replaced: nobody else chooses them."""
@@ -85,7 +82,7 @@ class Counts:
                 self._connection_ended(event.at)
                 self._connected, self._connected_at = event, event.at
             case ev.Disconnected():
-                self._count_lost(CLIENT_ENDED if event.expected else "")
+                self._count_lost(names.CLIENT_ENDED if event.expected else "")
                 self._connection_ended(event.at, "" if event.expected else "disconnected")
             case ev.Lost():
                 self._lost.append(event)

@@ -151,3 +151,18 @@ def test_lines_have_hexadecimal_ids_and_times_as_text():
     assert (found["startTimeUnixNano"], found["endTimeUnixNano"]) == ("1000000000000", "1001250000000")
     assert found["status"] == {"code": 2, "message": "it failed"}
     assert {"key": "error.type", "value": {"stringValue": "-32603"}} in found["attributes"]
+
+
+def test_who_ended_the_connection_is_the_error_of_a_lost_request():
+    lost = [
+        ev.Lost(at=103.0, id=1, detail="the connection ended"),
+        ev.Lost(at=103.0, id=2, detail="the connection ended"),
+    ]
+
+    def errors(*over: ev.Event) -> list[object]:
+        return [
+            each.attributes["error.type"] for each in made(connected(), called(1), called(2), [*lost, *over])
+        ]
+
+    assert errors(ev.Disconnected(at=103.0, detail="", expected=True)) == ["client_ended", "client_ended"]
+    assert errors(ev.Disconnected(at=103.0, detail="")) == errors() == ["lost", "lost"]
