@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.real.install import AGENTS as PARTS
-from tests.real.install import CLIENT_CONFIGS, QWEN_NEWER, Part
+from tests.real.install import CLIENT_CONFIGS, PLAIN_AGENTS, QWEN_NEWER, Part, conformance_node
 from tests.real.model import NAME
 
 OTHERS: Final = CLIENT_CONFIGS[-1]
@@ -77,7 +77,8 @@ class Agent:
 
     def missing(self) -> str | None:
         """Why this machine cannot run it, as a clause, or None when it can."""
-        return self.part.missing()
+        too_old = self.prepare is _kimi and conformance_node() is None
+        return self.part.missing() or ("it needs Node 22" if too_old else None)
 
     def started(self, home: Path, url: str, server: Entry) -> Started:
         """Writes its config into an empty home."""
@@ -180,7 +181,7 @@ def _cline(packages: Path, home: Path, url: str, server: Entry) -> Started:
     folder.mkdir(parents=True)
     provider = {"provider": "openai-compatible", "apiKey": "none", "model": NAME, "baseUrl": f"{url}/v1"}
     entry = {"settings": provider, "updatedAt": "2026-11-29T00:00:00.000Z", "tokenSource": "manual"}
-    known = {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}}
+    known: dict[str, Any] = {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}}
     (folder / "providers.json").write_text(json.dumps(known | {"providers": {"openai-compatible": entry}}))
     config = folder / "cline_mcp_settings.json"
     limit = {"timeout": server.limit} if server.limit else {}  # in seconds
@@ -200,6 +201,44 @@ def _copilot(packages: Path, home: Path, url: str, server: Entry) -> Started:
     config.write_text(json.dumps({"mcpServers": {"demo": entry}}))
     env = {"COPILOT_PROVIDER_BASE_URL": f"{url}/v1", "COPILOT_MODEL": NAME, "COPILOT_OFFLINE": "true"}
     return Started(config, [str(packages / ".bin" / "copilot"), "-p", ASKED, "--allow-all-tools"], env)
+
+
+def _continue(packages: Path, home: Path, url: str, server: Entry) -> Started:
+    config = home / ".continue" / "config.yaml"
+    config.parent.mkdir()
+    model = {"name": NAME, "provider": "openai", "model": NAME, "apiBase": f"{url}/v1", "apiKey": "none"}
+    entry = {"name": "demo", **server.common(type="streamable-http")}
+    lines = (
+        "name: mine  # with a comment",
+        "version: 1.0.0",
+        "schema: v1",
+        f"models: [{json.dumps({**model, 'roles': ['chat'], 'capabilities': ['tool_use']})}]",
+        "mcpServers:",
+        f"  - {json.dumps(entry)}",
+    )
+    config.write_text("\n".join(lines) + "\n")
+    words = [str(packages / ".bin" / "cn"), "-p", ASKED, "--config", str(config), "--auto"]
+    return Started(config, words, {"CONTINUE_TELEMETRY_ENABLED": "0"})
+
+
+def _kimi(packages: Path, home: Path, url: str, server: Entry) -> Started:
+    config = home / ".kimi-code" / "mcp.json"
+    config.parent.mkdir()
+    lines = (
+        f'default_model = "{NAME}"',
+        "[providers.loopback]",
+        'type = "openai"',
+        f'base_url = "{url}/v1"',
+        'api_key = "none"',
+        f"[models.{NAME}]",
+        'provider = "loopback"',
+        f'model = "{NAME}"',
+        "max_context_size = 100000",
+    )
+    config.with_name("config.toml").write_text("\n".join(lines) + "\n")
+    config.write_text(json.dumps({"mcpServers": {"demo": server.common()}}))
+    program = packages / "@moonshot-ai" / "kimi-code" / "dist" / "main.mjs"
+    return Started(config, [str(conformance_node()), str(program), "-p", ASKED])
 
 
 def _gemini(packages: Path, home: Path, url: str, server: Entry) -> Started:
@@ -247,6 +286,8 @@ MORE: Final = (
     Agent("Kilo", "kilo", OTHERS, _kilo),
     Agent("Cline", "@cline/core", OTHERS, _cline),
     Agent("Copilot", "copilot-cli", OTHERS, _copilot),
+    Agent("Continue", "continue-cli-client", PLAIN_AGENTS, _continue),
+    Agent("Kimi", "kimi-code", PLAIN_AGENTS, _kimi),
 )
 """Those whose repeats are not compared."""
 

@@ -386,6 +386,13 @@ CLIENT_CONFIGS = (
         no_npm,
     ),
 )
+PLAIN_AGENTS = Part(
+    "agents_plain",
+    "@continuedev/cli@1.5.47 @moonshot-ai/kimi-code@2.1.0",
+    "agents on npm without commands for servers",
+    fill_packages("@continuedev/cli@1.5.47", "@moonshot-ai/kimi-code@2.1.0"),
+    no_npm,
+)
 QWEN_NEWER = Part(
     "agent_qwen-code",
     "@qwen-code/qwen-code@0.24.4",
@@ -394,7 +401,7 @@ QWEN_NEWER = Part(
     no_npm,
 )
 """Beside the older one, which sends calls again."""
-CLIENTS = (MCP1, MCP2, CLIENT_NPM, *_PYTHON_CLIENTS, *CLIENT_CONFIGS, QWEN_NEWER)
+CLIENTS = (MCP1, MCP2, CLIENT_NPM, *_PYTHON_CLIENTS, *CLIENT_CONFIGS, PLAIN_AGENTS, QWEN_NEWER)
 """For the tap's comparison and the judge of clients: installed with --clients."""
 PROMETHEUS_THERE = shutil.which("prometheus") is not None and shutil.which("promtool") is not None
 PROMETHEUS = Part(
