@@ -413,8 +413,8 @@ PROMETHEUS = Part(
 )
 FLEET_SCHEMAS = pypi_part(
     "fleet_schemas",
-    "check-jsonschema==0.39.0 kubernetes-validate==1.37.0",
-    "the schemas of Compose and Kubernetes",
+    "check-jsonschema==0.39.0 kubernetes-validate==1.37.0 grafana-foundation-sdk==1769699998!10.1.0",
+    "the schemas of Compose, Kubernetes, and Grafana",
 )
 PARTS = (MCP1, MCP2, FASTMCP4, NPM_PART, NODE22_PART, PROMETHEUS, FLEET_SCHEMAS, *AGENTS)
 

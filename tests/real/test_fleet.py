@@ -20,7 +20,7 @@ from tests.control import Control
 from tests.real.install import FLEET_SCHEMAS, PROMETHEUS, Part, prometheus_program, python_of
 from tests.real.registry import free_port
 from tests.tap.test_tap import Client, tap
-from tests.test_fleet import FLEET
+from tests.test_fleet import DASHBOARD, FLEET
 from tests.waiting import HANG, wait
 
 pytestmark = pytest.mark.real
@@ -53,6 +53,32 @@ def test_compose_file_and_manifest_fit_their_schemas():
     programs = python_of(FLEET_SCHEMAS.folder).parent
     _checked(programs / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", "compose.yaml")
     _checked(programs / "kubernetes-validate", "--strict", "kubernetes.yaml")
+
+
+READ_BACK = """
+import json, sys
+from grafana_foundation_sdk.cog import plugins
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import Dashboard
+plugins.register_default_plugins()
+given = json.load(open(sys.argv[1]))
+read = json.loads(JSONEncoder().encode(Dashboard.from_json(given)))
+def missing(one, other, place):
+    if isinstance(one, dict):
+        for name in one:
+            yield from missing(one[name], (other or {}).get(name), f"{place}.{name}")
+    elif isinstance(one, list):
+        for number, each in enumerate(one):
+            yield from missing(each, other[number] if number < len(other or ()) else None, f"{place}[{number}]")
+    elif one != other:
+        yield f"{place}: {one} is read as {other}"
+sys.exit("\\n".join(missing(given, read, "")) or None)
+"""
+
+
+def test_grafanas_own_types_know_every_member_of_the_dashboard():
+    _needs(FLEET_SCHEMAS)
+    _checked(python_of(FLEET_SCHEMAS.folder), "-c", READ_BACK, DASHBOARD)
 
 
 @contextmanager
