@@ -1,7 +1,7 @@
 """Many sessions on one machine: ``python -m benchmarks.fleet [SESSIONS]``, 1,000 without a number, each with ten open calls.
 
-Printed as JSON is how many seconds ``mcp-tui ps``, ``ps --json``, and a scrape of ``mcp-tui metrics`` take, and the size of
-their output. The sessions are those of taps, with sockets, ledgers, and counts of their own, in a few processes: so many
+Printed as JSON is how many seconds ``mcp-tui ps``, ``ps --json``, and a scrape of ``mcp-tui metrics`` take, with size and
+processor time. The sessions are those of taps, with sockets, ledgers, and counts of their own, in a few processes: so many
 real taps would measure the machine.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -111,6 +112,12 @@ async def _serve(first: int, count: int) -> None:
     await loop.run_in_executor(None, sys.stdin.read)
 
 
+def _processor() -> float:
+    """Returns the processor time of commands that have ended, in seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def measure(count: int = SESSIONS) -> dict[str, float]:
     """Returns the figures: seconds, the best of several, and bytes."""
     found: dict[str, float] = {}
@@ -130,14 +137,18 @@ def measure(count: int = SESSIONS) -> dict[str, float]:
             "ps_json": ["ps", "--json"],
             "ps_flat": ["ps", "--flat"],
         }.items():
-            times, printed = list[float](), b""
+            times, printed, before = list[float](), b"", _processor()
             for _ in range(ROUNDS):
                 began = time.monotonic()
                 done = subprocess.run([*command, *words], capture_output=True, check=False)
                 times.append(time.monotonic() - began)
                 assert not done.returncode, done.stderr
                 printed = done.stdout
-            found |= {name: min(times), f"{name}_bytes": len(printed)}
+            found |= {
+                name: min(times),
+                f"{name}_bytes": len(printed),
+                f"{name}_cpu": (_processor() - before) / ROUNDS,
+            }
         exporter = subprocess.Popen(
             [*command, "metrics", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True
         )

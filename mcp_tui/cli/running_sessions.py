@@ -129,7 +129,7 @@ def _by_client(running: list[Running], unknown: list[Unknown]) -> list[str]:
         begun = len(cells)
         for session in client.sessions:
             for row in session.summary.requests:
-                request, _, _, *others = _cells(session, row)
+                request, *others = _cells(session, row)
                 cells.append((safe("  {}", request), *others))
         count = len(cells) - begun
         parts = [brief(client.client_name, 60), brief(client.where, 80)]
@@ -157,7 +157,12 @@ def _flat(running: list[Running], unknown: list[Unknown]) -> list[str]:
     """Returns one table of the requests in flight."""
     idle = [each for each in running if not each.summary.requests]
     others = ", ".join(f"{each.name} ({each.summary.kind}, {each.summary.server})" for each in idle)
-    cells = [_cells(each, row) for each in running for row in each.summary.requests]
+    cells: list[tuple[SafeText, ...]] = []
+    for each in running:
+        client = brief(each.client_name, 30), brief(each.where, 40)
+        for row in each.summary.requests:
+            request, *more = _cells(each, row)
+            cells.append((request, *client, *more))
     for each in unknown:
         state = brief(each.problem.value.replace("_", " "), 20)
         cells.append(
@@ -177,8 +182,6 @@ def _cells(session: Running, row: InFlight) -> tuple[SafeText, ...]:
     summary = session.summary
     return (
         brief(f"{session.name}/{id_for_cancel(row, summary)}", 100),
-        brief(session.client_name, 30),
-        brief(summary.where, 40),
         brief(summary.server, 20),
         brief(f"{row.method} {row.name}".rstrip(), 40),
         brief(
