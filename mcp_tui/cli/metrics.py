@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from itertools import accumulate
 from socket import AF_INET6
+from socketserver import TCPServer
 from threading import BoundedSemaphore, Lock
 from time import monotonic
 from typing import Any, Final, cast
@@ -73,7 +74,7 @@ def run(_name: str, given: Words) -> int:
         server = _Server(host, port)
     except OSError as error:
         raise Failure(
-            f"Cannot listen at {given.options.listen}: {error.strerror}. Choose another port."
+            f"Cannot listen at {given.options.listen}: {error.strerror}. Choose another address or port."
         ) from None
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
@@ -116,6 +117,10 @@ class _Server(ThreadingHTTPServer):
         self.free = BoundedSemaphore(MOST_SCRAPES)
         self.totals = Totals()
         self.is_local = ip_address(self.socket.getsockname()[0]).is_loopback
+
+    def server_bind(self) -> None:
+        """Binds the socket, and asks no DNS for its name."""
+        TCPServer.server_bind(self)
 
     def service_actions(self) -> None:
         """Twice a second: takes the reports of ended sessions."""
