@@ -177,10 +177,16 @@ class OtlpSender:
     def _story(self, row: Request, span: spans.TraceSpan) -> tuple[float, str, dict[str, Any], bool]:
         """Returns the time, text, and attributes of the log record of a cancel, and whether it is a warning."""
         took = "" if row.ended_at is None else f" after {max(0.0, span.ended - span.began):.3f} s"
-        reason = f" ({row.reason})" if row.reason else ""
-        cause = "" if row.cause is None else row.cause.value
+        why = (
+            row.reason
+            if row.cause in evidence.TIMEOUTS
+            else f"by {row.cause.value}: {row.reason}"
+            if row.cause
+            else ""
+        )
         until = row.unwatched_at or self._at
-        text = f"{span.name}: {evidence.ended(row)}{took} by {cause}{reason}; {evidence.summary_words(row, until)}"
+        ended = evidence.ended(row).replace("_", " ")
+        text = f"{span.name}: {ended}{took} ({why.rstrip(': ')}); {evidence.summary_words(row, until)}"
         warns = evidence.outcome(row, until) not in _HARMLESS
         return span.ended, self._redact(text), dict(span.attributes), warns
 
@@ -395,4 +401,4 @@ def _is_cancel(row: Request, made: spans.SpanMaker) -> bool:
 
 
 def _context(ids: spans.SpanContext, *, is_remote: bool = False) -> SpanContext:
-    return SpanContext(int(ids.trace, 16), int(ids.span, 16), is_remote, TraceFlags(TraceFlags.SAMPLED))
+    return SpanContext(int(ids.trace, 16), int(ids.span, 16), is_remote, TraceFlags(ids.sampled))

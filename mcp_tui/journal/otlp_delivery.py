@@ -25,6 +25,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.transport.network_errors import network_cause
+from mcp_tui.transport.unreachable import readable
 
 CLOSE_SECONDS: Final = 0.3
 """The most seconds to wait until the last spans, metrics, and logs are sent."""
@@ -250,7 +251,8 @@ class _Session(requests.Session):
                 "no answer in time"
                 if isinstance(error, requests.Timeout)
                 else network_cause(error).partition(". ")[0]  # without the advice, which is about MCP servers
-                or f"connection failed ({type(error).__name__})"
+                # The text of another error may have the URL, and so a password.
+                or (readable(str(error)) if type(error) is OSError else f"failed ({type(error).__name__})")
             )
             if self._lost:
                 self.over.set()

@@ -50,7 +50,7 @@ REMEMBERED_SPANS: Final = 10_000
 SPANS_IN_A_LINE: Final = 500
 
 _TRACEPARENT: Final = re.compile(
-    "(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}.*"
+    "(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2}).*"
 )
 _NAME_ATTRIBUTES: Final = {
     "tools/call": "gen_ai.tool.name",
@@ -66,10 +66,11 @@ _UNTOLD: Final = {"record", "event", "mono", "id", "seq", "method", "name", "par
 
 @frozen
 class SpanContext:
-    """The ids of a trace and of a span in it, in hexadecimal digits."""
+    """The ids of a trace and of a span in it, in hexadecimal digits. ``sampled``: whoever began the trace keeps it."""
 
     trace: str
     span: str
+    sampled: bool = True
 
 
 @frozen
@@ -231,7 +232,7 @@ class SpanMaker:
             return carried[0]
         parent = self._parent(row)
         trace = parent.trace if parent is not None else self._digits(key, "trace", 32)
-        return SpanContext(trace, self._digits(key, "span", 16))
+        return SpanContext(trace, self._digits(key, "span", 16), parent is None or parent.sampled)
 
     def _parent(self, row: Request) -> SpanContext | None:
         carried = self._carried.get(_key(row.id))
@@ -468,7 +469,7 @@ def _context_in(raw: bytes) -> SpanContext | None:
     found = _TRACEPARENT.fullmatch(
         as_text(as_object(as_object(frame.params).get("_meta")).get("traceparent"))
     )
-    return None if found is None else SpanContext(*found.groups())
+    return None if found is None else SpanContext(found[1], found[2], bool(int(found[3], 16) & 1))
 
 
 def _remember(known: dict[Any, SpanContext], key: object, context: SpanContext, most: int) -> None:

@@ -42,7 +42,7 @@ def test_a_call_sends_spans_metrics_and_logs(collector: Collector):
     span = {span.name: span for span in collector.spans}["tools/call stubborn"]
     (log,) = collector.logs
     assert log.event_name == "mcp_tui.cancel"
-    assert log.body.string_value.startswith("tools/call stubborn: timed_out after 0.")
+    assert log.body.string_value.startswith("tools/call stubborn: timed out after 0.")
     assert "sent; late result at +" in log.body.string_value
     assert (log.trace_id, log.span_id) == (span.trace_id, span.span_id)
     (late,) = collector.points(names.LATE)
@@ -215,7 +215,12 @@ def test_a_tapped_call_is_a_child_of_the_clients_span(collector: Collector):
     client = Client(tap("--otlp", collector.url))
     client.write(id="x", method="ping", params={"_meta": {"traceparent": f"00-{trace}-{parent}-01"}})
     assert client.read()["id"] == "x"
+    # The client does not keep this trace, so its spans are not sent; its durations are.
+    client.write(id="y", method="ping", params={"_meta": {"traceparent": f"00-{trace[::-1]}-{parent}-00"}})
+    assert client.read()["id"] == "y"
     client.process.communicate()
+    wait(lambda: len(collector.paths) == 2)
+    assert [each.count for each in collector.points(names.CLIENT_DURATION)] == [2]
     wait(lambda: bool(collector.spans))
     (span,) = collector.spans
     assert (span.trace_id.hex(), span.parent_span_id.hex(), span.name) == (trace, parent, "ping")
