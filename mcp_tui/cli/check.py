@@ -443,8 +443,10 @@ def _offset(recording: Recording, seq: int) -> int:
 def _rows(findings: Findings, requests: RecordedRequests, *, internal: bool) -> Iterator[Shown]:
     """Yields our requests of a recording, then the server's."""
     for row in requests.order:
-        findings.internal += row.internal
-        if internal or not row.internal:
+        # The client behind a tap goes on with an older version then, as mcp-tui's own internal probe does.
+        is_own = row.internal or evidence.is_refused_probe(row)
+        findings.internal += is_own
+        if internal or not is_own:
             yield row
     yield from requests.server_requests
 

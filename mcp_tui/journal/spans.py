@@ -447,7 +447,7 @@ def _failure(row: Request) -> tuple[str, str]:
     """Returns why a request failed, and the kind of the failure; both are empty if it did not fail."""
     kind = evidence.error_type(row)
     words = {"timeout": row.reason, "cancelled": "", "tool_error": "the tool reports an error"}
-    return words.get(kind, row.error), kind
+    return words.get(kind, row.error) if kind else "", kind
 
 
 def _address(target: str) -> dict[str, str | int]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_tui.protocol.states import KIND_WORDS, LISTEN, TRANSIT, Cause, Kind, Signal, State
+from mcp_tui.protocol.states import KIND_WORDS, LISTEN, PROBING, TRANSIT, Cause, Kind, Signal, State
 from mcp_tui.protocol.units import after_words, rejected_words, size, span
 
 if TYPE_CHECKING:
@@ -122,11 +122,16 @@ def ended(row: Request) -> str:
     return "timed_out" if row.cause in TIMEOUTS else "cancelled"
 
 
+def is_refused_probe(row: Request) -> bool:
+    """Whether an older server refused to name its protocol versions, which is how it says so, and no failure."""
+    return row.method == PROBING and row.state is State.FAILED
+
+
 def error_type(row: Request) -> str:
     """Returns the kind of a failure as OpenTelemetry's ``error.type``; empty if a request did not fail."""
     if row.cause is not None:
         return "timeout" if row.cause in TIMEOUTS else "cancelled"
-    if row.error:
+    if row.error and not is_refused_probe(row):
         return row.rule or ("" if row.code is None else str(row.code)) or row.state.value
     return "tool_error" if row.is_error else ""
 

@@ -34,7 +34,7 @@ from mcp_tui.protocol.messages import (
 )
 from mcp_tui.protocol.ports import Decisions
 from mcp_tui.protocol.requests import Request, State, longest_gap
-from mcp_tui.protocol.states import LISTEN
+from mcp_tui.protocol.states import LISTEN, PROBING
 from mcp_tui.protocol.tasks import Rounds, Tasks
 
 CROSSING_SECONDS: Final = 1.0
@@ -50,8 +50,7 @@ METHOD_CHARACTERS: Final = 200
 """The maximum number of characters of a method's name in an event."""
 
 
-PROBING: Final = frozenset({"server/discover"})
-OPENING_METHODS: Final = PROBING | {"initialize"}
+OPENING_METHODS: Final = frozenset({PROBING, "initialize"})
 """The methods that open a connection."""
 
 REJECTION_SECONDS: Final = 2.0
@@ -250,7 +249,7 @@ class Responses:
         nameless = frame.id is None or frame.id is messages.MISSING
         if own is None:
             if frame.error is not None and not frame.defect:
-                row = self._opening(OPENING_METHODS if nameless else PROBING)
+                row = self._opening(OPENING_METHODS if nameless else frozenset({PROBING}))
             return row, "response-id-type", flaw
         if row is None or own.id in self._core.live:
             if nameless and frame.error is not None:

@@ -118,6 +118,9 @@ class Limits:
 LISTEN: Final = "subscriptions/listen"
 """The method that opens a subscription (2026-07-28)."""
 
+PROBING: Final = "server/discover"
+"""The method by which a client asks a server for its protocol versions (2026-07-28)."""
+
 UNTOKENED: Final = frozenset({"initialize", "ping"})
 """The methods whose requests carry no progress token."""
 

@@ -42,6 +42,9 @@ def path(tmp_path: Path) -> Path:
         ev.Lost(at=106.0, id=3, detail="gone"),
         ev.Called(at=100.0, id=4, method="server/discover", internal=True),
         ev.Failed(at=100.1, id=4, message="no such method", code=-32601),
+        # a client's: @modelcontextprotocol/client 2.4.0, Claude Code 2.1.332
+        ev.Called(at=100.0, id="server-discover-probe-1", method="server/discover"),
+        ev.Failed(at=100.1, id="server-discover-probe-1", message="no such method", code=-32601),
         ev.ServerRequestReceived(at=101.0, request_id=1, method="sampling/createMessage"),
         ev.ServerRequestAnswered(at=104.0, request_id=1, code=-1),
         path=tmp_path / "one.jsonl",
@@ -64,7 +67,7 @@ def judged(path: Path, *, internal: bool = False, **given: object) -> list[list[
     [
         ({"fail_on": ["state:late"]}, [[False, "slow_sql"]]),
         ({"fail_on": ["state:failed", "state:late -name:slow"]}, [[True], [True]]),
-        ({"fail_on": ["state:failed"], "internal": True}, [[False, "server/discover"]]),
+        ({"fail_on": ["state:failed"], "internal": True}, [[False, "server/discover", "server/discover"]]),
         ({"fail_on": ["state:lost"]}, [[False, "endless"]]),
         ({"fail_on": ["state:refused"]}, [[False, "sampling/createMessage"]]),
         (

@@ -128,11 +128,17 @@ def test_rounds_tasks_and_requests_of_the_server_are_joined():
     assert (asked.kind, asked.parent, asked.error, asked.ended) == ("server", call.context, "refused", 1004.8)
 
 
-def test_what_mcp_tui_asks_for_itself_is_marked_and_no_error():
+def test_what_mcp_tui_asks_for_itself_is_marked_and_no_error_and_a_refused_probe_is_none():
     refused = ev.Failed(at=100.1, id=1, message="Method not found", code=-32601)
-    own: list[ev.Event] = [ev.Called(at=100.0, id=1, method="server/discover", internal=True)]
-    own.append(ev.Sent(at=100.0, id=1))
-    for purpose, told in (("", ("", None, True)), ("tap", ("Method not found", "-32601", None))):
+    # Clients of 2026-07-28 too (Claude Code 2.1.332, mcp 2.3.0, @modelcontextprotocol/client 2.4.0) ask old servers for
+    # their versions first: the refusal is the answer, behind a tap as for mcp-tui itself.
+    for method, purpose, told in (
+        ("server/discover", "", ("", None, True)),
+        ("tools/list", "", ("", None, True)),
+        ("server/discover", "tap", ("", None, None)),
+        ("tools/list", "tap", ("Method not found", "-32601", None)),
+    ):
+        own = [ev.Called(at=100.0, id=1, method=method, internal=True), ev.Sent(at=100.0, id=1)]
         (span,) = made(own, refused, purpose=purpose)
         said = span.attributes
         assert (span.error, said.get("error.type"), said.get("mcp_tui.internal")) == told
