@@ -177,16 +177,11 @@ class OtlpSender:
     def _story(self, row: Request, span: spans.TraceSpan) -> tuple[float, str, dict[str, Any], bool]:
         """Returns the time, text, and attributes of the log record of a cancel, and whether it is a warning."""
         took = "" if row.ended_at is None else f" after {max(0.0, span.ended - span.began):.3f} s"
-        why = (
-            row.reason
-            if row.cause in evidence.TIMEOUTS
-            else f"by {row.cause.value}: {row.reason}"
-            if row.cause
-            else ""
-        )
+        cause = "" if row.cause is None else row.cause.value.replace("_", " ")
+        why = cause if row.cause in evidence.TIMEOUTS else f"by {cause}: {row.reason}".rstrip(": ")
         until = row.unwatched_at or self._at
         ended = evidence.ended(row).replace("_", " ")
-        text = f"{span.name}: {ended}{took} ({why.rstrip(': ')}); {evidence.summary_words(row, until)}"
+        text = f"{span.name}: {ended}{took} ({why}); {evidence.summary_words(row, until)}"
         warns = evidence.outcome(row, until) not in _HARMLESS
         return span.ended, self._redact(text), dict(span.attributes), warns
 

@@ -26,31 +26,21 @@ def collector() -> Iterator[Collector]:
 
 
 def test_a_call_sends_spans_metrics_and_logs(collector: Collector):
-    ran = run(
-        "call",
-        "stubborn",
-        "seconds=0.6",
-        "--demo",
-        "--max-timeout",
-        "0.2",
-        "--linger",
-        "1",
-        "--otlp",
-        collector.url,
-    )
+    limits = ("--max-timeout", "0.2", "--linger", "1")
+    ran = run("call", "grumpy", "seconds=60", "--demo", *limits, "--otlp", collector.url)
     assert ran.status == Exit.TIMED_OUT, ran
-    span = {span.name: span for span in collector.spans}["tools/call stubborn"]
+    span = {span.name: span for span in collector.spans}["tools/call grumpy"]
     (log,) = collector.logs
     assert log.event_name == "mcp_tui.cancel"
-    assert log.body.string_value.startswith("tools/call stubborn: timed out after 0.")
-    assert "sent; late result at +" in log.body.string_value
+    assert log.body.string_value.startswith("tools/call grumpy: timed out after ")
+    assert "s (max timeout); sent; late error -32800 at +" in log.body.string_value
     assert (log.trace_id, log.span_id) == (span.trace_id, span.span_id)
     (late,) = collector.points(names.LATE)
-    assert (late.attributes[names.KIND], late.count) == ("result", 1)
+    assert (late.attributes[names.KIND], late.count) == ("error", 1)
     (cancel,) = collector.points(names.CANCELS)
     assert (cancel.attributes[names.CAUSE], cancel.attributes[names.OUTCOME]) == (
         "max_timeout",
-        "late_result",
+        "late_error",
     )
     assert cancel.value == 1
 
@@ -113,7 +103,7 @@ def test_paths_are_added_and_the_standard_variables_reach_everything(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=CANARYHEADER01")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
     ran = run(
-        "call", "stubborn", "seconds=0.3", "--demo", "--max-timeout", "0.1", "--otlp", collector.url + path
+        "call", "silent", "--demo", "--max-timeout", "0.1", "--linger", "0.1", "--otlp", collector.url + path
     )
     assert {asked.format(name) for name in ("traces", "metrics", "logs")} == collector.paths, ran
     assert len(collector.resources) == 3
