@@ -30,6 +30,9 @@ EARLY_SECONDS: Final = 0.01
 SIGNALLED_SECONDS: Final = 15.0
 """Seconds that a client has to end after a signal."""
 
+HANDSHAKE_SECONDS: Final = 40.0
+"""Seconds that a client has to give up an unanswered handshake: many have a limit of 30 s that nothing sets."""
+
 PATIENT_SECONDS: Final = 30.0
 """The limit for experiments in which the client must not reach it, in seconds."""
 
@@ -156,7 +159,7 @@ async def initialize(trial: ClientTrial) -> None:
     trial.silent = True
     trial.gate.set()
     await trial.until(lambda: trial.observed.requests or trial.is_over, START_SECONDS)
-    await trial.finish()
+    await trial.finish(HANDSHAKE_SECONDS)
 
 
 async def task(trial: ClientTrial) -> None:

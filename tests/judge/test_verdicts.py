@@ -8,9 +8,10 @@ from typing import Any, Final
 import pytest
 
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.judge.client_experiments import CLIENT_EXPERIMENTS
+from mcp_tui.judge.client_experiments import CLIENT_EXPERIMENTS, HANDSHAKE_SECONDS
 from mcp_tui.judge.client_rules import BREAKS, CLIENT_RULES
 from mcp_tui.judge.client_run import ClientReport
+from mcp_tui.judge.client_trial import START_SECONDS
 from mcp_tui.judge.observed_connection import ObservedConnection
 from mcp_tui.judge.observed_run import (
     ObservedCall,
@@ -568,6 +569,13 @@ def test_what_the_server_takes_back_is_nothing_in_2026_and_other_runs_judge_noth
     assert found("K-11", run("unknown-cancel", call(answered_at=13.0), nexts=(following(),))).verdict is PASS
     assert found("K-11", run("unknown-cancel", call(answered_at=13.0), exit=1)).verdict is UNSEEN
     assert judge({}, LATEST_HANDSHAKE, "stdio") == {}
+
+
+def test_the_judge_waits_for_a_handshake_longer_than_real_clients_do():
+    # Claude Code 2.1.332 cancels initialize after 27 s; Inspector 2.12.0 and mcporter 0.12.3 give up after 30 s
+    assert HANDSHAKE_SECONDS > 30
+    # @modelcontextprotocol/client 2.4.0 waits 60 s for the answer to server/discover before it starts another server
+    assert START_SECONDS > 60
 
 
 def test_every_rule_is_judged_by_an_experiment_that_is_made():
