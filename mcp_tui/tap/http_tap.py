@@ -141,6 +141,8 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.tap.connections.discard(self)
         self._writable.set()
+        if self.tap.guard is not None:
+            self.tap.guard.catch_up()  # The recorder has to know first which calls are guarded.
         # Recorded before the exchange ends because of it, or the server would seem to have ended it.
         self.tap.record(recorder_records.CLIENT_LEFT, number=self.number)
         exchange, self.exchange = self.exchange, None
@@ -649,6 +651,8 @@ class HttpTap:
     def _carry_out(self, order: recorder_records.Order) -> None:
         if "hold" in order:
             self.free.clear()
+            if self.guard is not None:
+                self.guard.catch_up()
             # Recorded after everything that has passed. Nothing passes until the recorder has decided.
             self.queue.put(recorder_records.PAUSED)
         if self._pause_limit is not None:

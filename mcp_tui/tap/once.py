@@ -55,6 +55,9 @@ CALLS: Final = 10_000
 REFUSED: Final = 100
 """The number of newest refused repeats that a person can let through."""
 
+MANY: Final = 8
+"""The maximum number of tool names that are searched for in a line."""
+
 REPEAT_OF: Final = "mcp-tui/repeat-of"
 """The member of a result's ``_meta`` that names the first call, and how many seconds ago it was sent."""
 
@@ -134,6 +137,12 @@ class Outlook(NamedTuple):
     """Whether a repeat waits for an answer."""
     is_open: bool
     """Whether an answer to a guarded call may arrive."""
+
+    @property
+    def names(self) -> tuple[bytes, ...]:
+        """The names of the tools, as in JSON. One that any line contains replaces many, and those with several forms."""
+        names = tuple(json.dumps(each).encode()[1:-1] for each in self.tools)
+        return (b"",) if len(names) > MANY or any(b"\\" in each or b"/" in each for each in names) else names
 
 
 Action = Sent | Given

@@ -28,7 +28,7 @@ from mcp_tui.protocol.json_values import as_object
 from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.repeats import WINDOW_SECONDS
 from mcp_tui.tap.once import Call, Json, LogLine, client_of, messages_in
-from mcp_tui.tap.once_notes import LeftNotes, Notes, disturb, is_over, left_notes
+from mcp_tui.tap.once_notes import SIZE, LeftNotes, Notes, disturb, is_over, left_notes
 from mcp_tui.tap.pipes import warn
 
 _ENCODED: Final = json.JSONEncoder(separators=(",", ":")).encode
@@ -245,17 +245,23 @@ def noted(left: LeftNotes, log: list[LogLine], reading: Reading, since: float) -
     for line in log:
         open_.pop(line.get("settled"), None)
     client = left.client
-    for number, message in enumerate(messages_in(left.calls), 1):
+    numbered = [
+        (-line - SIZE * member, message)  # A line that is no message has a number, too.
+        for line, text in enumerate(left.calls.split(b"\n"), 1)
+        for member, message in enumerate(messages_in(text))
+    ]
+    for number, message in numbered:
         if message.get("method") == "initialize":
             client = party(as_object(message.get("params")).get("clientInfo"))
         call = reading(message, client_of(message, client), left.at)
         if call is not None:
             line = call.log_line(since)
-            if (line["key"], line["id"]) not in written:
-                open_[-number] = line | {"call": -number}
-                yield open_[-number]
+            if left.are_new or (line["key"], line["id"]) not in written:
+                open_[number] = line | {"call": number}
+                yield open_[number]
     for message in messages_in(left.answers):
-        for number in [each for each, line in open_.items() if line["id"] == message.get("id")]:
+        same = [each for each, line in open_.items() if line["id"] == message.get("id")]
+        for number in open_.keys() & {message.get("settled")} if left.are_new else same:
             del open_[number]
             yield {"settled": number, "how": "answered"}
 

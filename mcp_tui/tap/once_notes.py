@@ -52,6 +52,11 @@ class NoteList:
         self._at = end
         return True
 
+    def clear(self) -> None:
+        """Removes all lines, because the log has them."""
+        self._memory[self._start + TIME.size] = 0
+        self.is_read = True
+
 
 class Notes:
     """The notes of this tap. ``log`` is the file of its guard's log, whose lock shows whether the tap runs."""
@@ -62,7 +67,9 @@ class Notes:
         try:
             os.posix_fallocate(file, 0, SIZE)
             self.memory = mmap.mmap(file, SIZE)
-            """Its first byte says that the tap has to read the logs of other taps before it sends the next call."""
+            """The first byte says that the tap has to read the logs of others before it sends the next call, the second one
+            that the notes lose what the log has.
+            """
             self._write_text(8, os.fsencode(log))
         except (OSError, ValueError):
             self.close()
@@ -109,6 +116,10 @@ class LeftNotes(NamedTuple):
     """When the first call was noted, in monotonic seconds."""
     calls: bytes
     answers: bytes
+    are_new: bool
+    """Whether the log has none of the calls. Then the answers are lines of a log that settle calls, and the lines of these
+    calls have the numbers -1, -2, and so on.
+    """
 
 
 def disturb(log: str) -> None:
@@ -135,7 +146,7 @@ def left_notes(logs: Path) -> Iterator[LeftNotes]:
                 elif log.parent.parent == logs and _is_over(log):
                     client = memory[8 + TEXT_BYTES : START].rstrip(b"\0").decode()
                     (at,), calls = TIME.unpack_from(memory, START), _lines(memory[START:ANSWERS])
-                    yield LeftNotes(log, client, at, calls, _lines(memory[ANSWERS:]))
+                    yield LeftNotes(log, client, at, calls, _lines(memory[ANSWERS:]), bool(memory[1]))
                     path.unlink()
 
 

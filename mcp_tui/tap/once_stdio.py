@@ -43,13 +43,10 @@ OUTLINED_BYTES: Final = 1 << 14
 _ANSWERING: Final = (b'"result"', b'"error"', b"notifications/progress")
 """A server's line concerns the guard only if it has one of these."""
 
-_HIDING: Final = tuple(b"\\u00%d" % each for each in range(2, 8))
+HIDING: Final = tuple(b"\\u00%d" % each for each in range(2, 8))
 """Escapes of characters that need no escape. They may hide a name."""
 
 NEWLINE: Final = 10
-
-MANY: Final = 8
-"""The maximum number of tool names that are searched for in a line."""
 
 UNREAD: Final = 256
 """The maximum number of unread pieces."""
@@ -121,7 +118,7 @@ class StdioGuard:
         calls = b"tools" in data
         if calls and at >= self._free_until and any(each in data for each in self._tools):
             return False
-        if b"\\u00" in data and any(each in data for each in _HIDING):
+        if b"\\u00" in data and any(each in data for each in HIDING):
             return False
         unread.append((recorder_records.FROM_CLIENT, at, data))
         if (calls or b"initialize" in data) and not notes.calls.add(at, data):
@@ -198,14 +195,8 @@ class StdioGuard:
     def _look_out(self) -> None:
         """Sets what may be forwarded before it is read, from now on."""
         outlook = self._guard.outlook()
-        self._tools = tuple(json.dumps(each).encode()[1:-1] for each in outlook.tools)
-        if len(self._tools) > MANY or any(b"\\" in each or b"/" in each for each in self._tools):
-            self._tools = (b"",)  # matches any line, because these names have several forms in JSON
-        self._notes, self._free_until, self._is_awaited = (
-            self._log.notes,
-            outlook.free_until,
-            outlook.is_awaited,
-        )
+        self._tools, self._notes = outlook.names, self._log.notes
+        self._free_until, self._is_awaited = outlook.free_until, outlook.is_awaited
         self.looks = outlook.is_open or bool(self._lists) or self._guard.wants_server
 
     # -- from the client ---------------------------------------------------------------------------------------

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
+import httpx
 import pytest
 
 from mcp_tui.journal.journal_files import is_locked, journal_folder, journals
@@ -15,8 +17,8 @@ from mcp_tui.live.sockets import sockets
 from mcp_tui.protocol import events as ev
 from mcp_tui.tap.once import NOT_SENT, REPEAT_OF
 from mcp_tui.transport.base import spawn
-from tests.cli.running import run
-from tests.servers.http_scripted import Call
+from tests.cli.running import MCP_TUI, run
+from tests.servers.http_scripted import Call, HttpScript
 from tests.tap.test_http_tap import (
     HANDSHAKE,
     Peer,
@@ -27,7 +29,7 @@ from tests.tap.test_http_tap import (
 )
 from tests.tap.test_tap import Client, recorded, tap
 from tests.tap.test_tap import _client as client_of  # pyright: ignore[reportPrivateUsage]
-from tests.waiting import until, wait
+from tests.waiting import HANG, until, wait
 
 # -- HTTP ------------------------------------------------------------------------------------------------------
 
@@ -79,16 +81,25 @@ def guarded(tapped: Tapped) -> Any:
     return tapped.tap.guard._guard
 
 
+def look_around(tapped: Tapped) -> None:
+    """Has a tap look for others, which it does before its first call, so that it sends that before it reads it."""
+    assert [*tapped.tap.guard._log.others()] == []
+    assert not tapped.tap.guard._log.has_news
+
+
 async def given_up(tapped: Tapped, peer: Peer) -> None:
     """Has a client leave, and waits until the tap knows that."""
     peer.writer.close()
-    await until(lambda: all(each.given_up_at is not None for each in guarded(tapped).open))
+    await until(
+        lambda: (open_ := guarded(tapped).open) and all(each.given_up_at is not None for each in open_)
+    )
 
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_client_that_reconnects_gets_the_answer_to_its_first_call(stream: bool) -> None:
     work = Work(stream=stream)
     async with _tapped(_stateful(work), once="") as tapped:
+        look_around(tapped)
         await tapped.shake_hands()
         await given_up(tapped, await _called(tapped, work, 1))
         waiting = [await tapped.call(each) for each in (7, 8)]
@@ -118,6 +129,7 @@ async def _called(tapped: Tapped, work: Work, id: Any, **more: Any) -> Peer:
 async def test_a_limit_gives_up_without_a_cancel_and_the_repeat_gets_the_late_answer(modern: bool) -> None:
     work = Work()
     async with _tapped(_stateful(work), once="slow", max_timeout=0.2) as tapped:
+        look_around(tapped)
         if not modern:
             await tapped.shake_hands()
         ended = await (await _called(tapped, work, 1, modern=modern)).answer()
@@ -136,6 +148,7 @@ async def test_a_stream_that_its_client_closes_is_a_cancel_and_the_repeat_is_ref
 ):
     work = Work()
     async with _tapped(_stateful(work), once="") as tapped:
+        look_around(tapped)
         await given_up(tapped, await _called(tapped, work, 1, modern=True))
         await until(lambda: guarded(tapped).open[0].unknown)
         refused = await (await tapped.call(2, modern=True)).answer()
@@ -158,6 +171,7 @@ async def test_a_call_that_the_server_refused_is_sent_again_and_one_that_a_gatew
     work = Work(statuses=(status,))
     work.may.set()
     async with _tapped(_stateful(work), once="") as tapped:
+        look_around(tapped)
         await tapped.shake_hands()
         peer = await tapped.call(1)
         assert await peer.head() == status
@@ -193,6 +207,50 @@ async def test_equal_calls_one_after_the_other_all_run_and_so_do_those_at_once()
         assert [(await peer.answer())["id"] for peer in peers] == [1, 2]
         assert (await (await tapped.call(3)).answer())["id"] == 3
         assert work.count == 3
+
+
+async def test_a_call_over_http_that_was_only_noted_when_the_tap_was_killed_is_known_to_the_next_one() -> (
+    None
+):
+    """The server kills the tap as soon as it has the call. An equal call under the same id was answered before."""
+    kills: list[int] = []
+    count = 0
+
+    async def script(call: Call) -> None:
+        nonlocal count
+        count += call.rpc == "tools/call"
+        if kills and call.rpc == "tools/call":
+            os.kill(kills.pop(), 9)
+            await call.disconnected()
+            return
+        await call.answer({"content": []})
+
+    async with HttpScript(script) as server, asyncio.timeout(HANG):
+        for number in range(2):
+            command = [*MCP_TUI, "tap", "--http", "0", "--once", server.url]
+            process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+            assert process.stderr is not None
+            url = (await process.stderr.readline()).split()[-1].decode().rstrip(".")
+            async with httpx.AsyncClient(trust_env=False) as client:
+
+                async def call(id: int, tool: str, url: str = url) -> dict[str, Any]:
+                    body = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool}}
+                    return (await client.post(url, json=body)).json()
+
+                if number == 0:
+                    await call(1, "first")
+                    for _ in range(2):
+                        await call(2, "send")
+                    kills.append(process.pid)
+                    with pytest.raises(httpx.TransportError):
+                        await call(2, "send")
+                    assert await process.wait() != 0
+                else:
+                    assert NOT_SENT in result_of(await call(2, "send"))["_meta"]
+                    assert "_meta" not in result_of(await call(1, "first"))
+                    process.terminate()
+                    await process.wait()
+    assert count == 5
 
 
 # -- stdio -----------------------------------------------------------------------------------------------------
