@@ -140,7 +140,7 @@ def keys(data: bytes) -> None:
 def targets(folder: Path) -> Iterator[Target]:
     """All of them; files are written to ``folder``."""
     around = Surroundings({}, folder, folder, "linux")
-    sources = list(dict.fromkeys(place.source for place in places(around)))
+    sources = list({place.source.id: place.source for place in places(around)}.values())
     file, toml_file, yaml_file = folder / "mcp.json", folder / "config.toml", folder / "config.yaml"
     recording = folder / "session.jsonl"
 
