@@ -261,7 +261,10 @@ def _arcade(tap: Watched) -> None:
 
 def _fastmcp_server(tap: Watched) -> None:
     tap.asks("i")
-    text: Json = {"type": "text", "text": "Tool 'slow' execution timed out after 0.3s"}
+    text: Json = {
+        "type": "text",
+        "text": "Error calling tool 'slow': Tool 'slow' execution timed out after 0.3s",
+    }
     tap.answers("i", {"content": [text], "isError": True}, at=0.3)
 
 
