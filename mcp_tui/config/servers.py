@@ -211,12 +211,19 @@ def _inside(fields: dict[str, Json], path: tuple[str, ...]) -> Json:
 
 
 def own_table(place: Place, document: Document | None) -> tuple[Source, tuple[str, ...], bool]:
-    """Returns where a new server belongs in a file: the tool, the path of the table, and whether that is a list."""
+    """Returns where a new server belongs in a file: the tool, the path of the table, and whether that is a list.
+
+    Raises:
+        ConfigError: there is something else.
+    """
     whole = as_object(document.whole) if document else {}
     tables = (each for each in _tables(place, whole, frozenset()) if each[2] is None)
     source, path, _ = next(tables, (place.source, tuple(place.source.keys[0].split(".")), None))
     inside = _inside(whole, path)
-    return source, path, isinstance(inside, list) or (inside is None and source is CONTINUE)
+    is_list = isinstance(inside, list) and document is not None and document.language is Language.YAML
+    if not (inside is None or is_list or isinstance(inside, dict)):
+        raise ConfigError(f"{path[-1]} is not an object")
+    return source, path, is_list or (inside is None and source is CONTINUE)
 
 
 def _tables(

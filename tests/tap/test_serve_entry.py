@@ -225,6 +225,16 @@ def test_the_server_of_a_shared_file_and_of_a_taken_name(tmp_path: Path, monkeyp
         ["b", "broken", "serve"],
         True,
     )
+    for text, why in (
+        ('{"mcpServers": []}', "mcpServers is not an object"),
+        ('{"mcpServers": "x"}', "mcpServers is not an object"),
+        ('{"mcpServers": null}', "Cannot edit"),
+        ("[]", "Cannot edit"),
+        ("", "Cannot edit"),
+    ):
+        file.write_text(text)
+        refused = run(*words)
+        assert (refused.status, why in refused.err, file.read_text()) == (2, True, text), refused.err
     for unfit in (("--timeout", "3"), ("a",)):
         assert run(*words, *unfit).status == 2
     assert run("tap", "install", "a", "--allow-cancel").status == 2
