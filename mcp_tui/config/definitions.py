@@ -39,7 +39,7 @@ from mcp_tui.protocol.framing import header_fault
 from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.transport.base import TransportError
-from mcp_tui.transport.launching import find_program
+from mcp_tui.transport.launching import OWN_NAMES, find_program
 
 _TRANSPORT_WORDS: Final = {
     "": "",
@@ -502,10 +502,6 @@ def _plain(fields: dict[str, Json], form: Form, source: Source) -> dict[str, Jso
     return {name: value for name, value in {**found, "url": url}.items() if name not in source.ignores}
 
 
-TAPS: Final = frozenset({"mcp-tui", "mcp-tui-client", "mcp_tui"})
-"""The names of mcp-tui's program and package on a command line."""
-
-
 _RUNNERS: Final = frozenset({"uvx", "uv", "pipx"})
 """Programs that download and run another program."""
 
@@ -531,7 +527,11 @@ def _own_words(words: list[str], command: str) -> int:
     runs = [PurePath(each).name for each in words[:1]]
     for index in range(len(words) - 1):
         fits = index == 0 or runs[0] in _RUNNERS or words[index - 1] == "-m"
-        if words[index + 1] == command and fits and PurePath(words[index]).name.partition("@")[0] in TAPS:
+        if (
+            words[index + 1] == command
+            and fits
+            and PurePath(words[index]).name.partition("@")[0] in OWN_NAMES
+        ):
             return index + 2
         if words[index] == "--":
             break

@@ -26,7 +26,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from mcp_tui import clock
-from mcp_tui.config.definitions import TAPS, Definition, behind_tap, form_of
+from mcp_tui.config.definitions import Definition, behind_tap, form_of
 from mcp_tui.config.documents import LANGUAGES, Document, Language, is_script
 from mcp_tui.config.files import ConfigError, data_folder, read_bytes, why
 from mcp_tui.config.own_program import vanishing
@@ -35,6 +35,7 @@ from mcp_tui.config.yaml import Member, Way
 from mcp_tui.journal.state_folder import replace_file
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
 from mcp_tui.protocol.values import frozen
+from mcp_tui.transport.launching import OWN_NAMES
 
 CONTEXT_CHARACTERS: Final = 60
 """The number of characters shown around a change in a long line."""
@@ -123,7 +124,7 @@ def own_path() -> str:
     """
     own = Path(sys.executable).parent / "mcp-tui"
     started = Path(sys.argv[0])
-    named = started.absolute() if started.name in TAPS else own
+    named = started.absolute() if started.name in OWN_NAMES else own
     # mcp-tui-client starts with the Python variables of a server, which may end it
     tried = [named.with_name("mcp-tui"), own, named]
     if elsewhere := shutil.which("mcp-tui"):

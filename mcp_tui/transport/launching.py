@@ -26,16 +26,25 @@ INHERITED: Final = frozenset(
 """The variables that a server gets from the client's environment, in addition to those that start with ``LC_``."""
 
 
+OWN_NAMES: Final = frozenset({"mcp-tui", "mcp-tui-client", "mcp_tui"})
+"""The names of mcp-tui's program and package on a command line."""
+
+OWN_INHERITED: Final = frozenset({"MCP_TUI_STATE", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"})
+"""The variables that mcp-tui gets besides, as a server or as a tap: they say where sessions and recordings are."""
+
+
 def server_environment(target: StdioTarget) -> dict[str, str]:
     """Returns the environment of a server: :data:`INHERITED` variables, or all of them, then those of the target.
 
     The list is short, because the client's environment may have secrets. ``NO_COLOR`` is set, because stderr is shown as
     plain text.
     """
+    names = {Path(each).name for each in target.command[:3]}
+    known = INHERITED | OWN_INHERITED if OWN_NAMES & names else INHERITED
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if target.inherit_env or name in INHERITED or name.startswith("LC_")
+        if target.inherit_env or name in known or name.startswith("LC_")
     }
     return inherited | {"NO_COLOR": "1"} | target.env
 

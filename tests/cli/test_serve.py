@@ -22,9 +22,7 @@ SERVE: Final = (*MCP_TUI, "serve")
 
 def called(tool: str, *words: str, server: tuple[str, ...] = SERVE, protocol: str = MODERN) -> dict[str, Any]:
     """Calls a tool of ``serve``; returns the result, or the error."""
-    ran = run(
-        "call", tool, *words, "--json", "--no-journal", "--inherit-env", "--protocol", protocol, "--", *server
-    )
+    ran = run("call", tool, *words, "--json", "--no-journal", "--protocol", protocol, "--", *server)
     return ran.outcome["result"] or ran.outcome["error"]
 
 
@@ -64,7 +62,7 @@ def test_the_call_of_another_client_is_listed_explained_and_cancelled(control: C
 
 def test_the_call_that_asks_is_not_shown():
     # The session of the command is one, and that of the tap; both wait for the answer. Real processes, one below the other.
-    words = [*MCP_TUI, "call", "running", "--json", "--inherit-env", "--", *MCP_TUI, "tap", "--", *SERVE]
+    words = [*MCP_TUI, "call", "running", "--json", "--", *MCP_TUI, "tap", "--", *SERVE]
     ran = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=HANG)
     result = json.loads(ran.stdout.splitlines()[-1])["result"]
     none: dict[str, Any] = {"note": UNTRUSTED_TEXTS, "requests": [], "total": 0, "unknown": []}
@@ -96,9 +94,7 @@ def test_texts_of_others_stay_quoted():
 def test_the_probe_finds_no_broken_rule(protocol: str):
     # A session that does not answer makes the tool work for two seconds, so that it can be cancelled.
     with answering({"no answer": b""}):
-        ran = run(
-            "probe", "--tool", "running", "--inherit-env", "--protocol", protocol, "--json", "--", *SERVE
-        )
+        ran = run("probe", "--tool", "running", "--protocol", protocol, "--json", "--", *SERVE)
     report = json.loads(ran.out)
     verdicts = [each["verdict"] for each in report["rules"]]
     assert (ran.status, verdicts.count("pass") >= 20, {"fail", "warning"} & {*verdicts}) == (0, True, set())
