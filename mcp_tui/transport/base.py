@@ -78,7 +78,7 @@ class RefusedResponse:
     ``status`` is 0 if there was no response, or if the request was lost because its session ended with a 404. ``body``
     has at most 64 kB. ``challenge`` is set for 401 and 403. ``sse`` says whether the response is the event stream of
     HTTP+SSE, the transport of 2024-11-05. ``stopping`` says whether the connection was refused while a stream of the
-    server was open, which means that the server is stopping.
+    server was open, which means that the server is stopping. ``gateway`` says whether a gateway wrote it, not the server.
     """
 
     status: int = 0
@@ -86,6 +86,7 @@ class RefusedResponse:
     challenge: Challenge | None = None
     sse: bool = False
     stopping: bool = False
+    gateway: bool = False
 
 
 NO_ANSWER: Final = RefusedResponse()

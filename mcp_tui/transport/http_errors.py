@@ -27,8 +27,7 @@ CLOSED: Final = "connection closed before the response"
 _REPR: Final = re.compile(r"\bbytearray\(b(.*)\)")
 """Received bytes that an error of h11 quotes."""
 
-GATEWAY: Final = (502, 504)
-"""The statuses of a gateway without an answer from the server behind it, which may still be working."""
+_GATEWAY: Final = (502, 504)
 
 _GONE: Final = (
     r"(?:not (?:be )?(?:found|known|valid|exist|recogni[sz]ed|active|initiali[sz]ed)|(?:does|did)(?: not|n't) exist|unknown"
@@ -102,6 +101,14 @@ def is_refused_or_reset(error: BaseException) -> bool:
     return any(isinstance(link, refusals) for link in chain(error))
 
 
+def is_gateway(status: int, headers: Mapping[str, str]) -> bool:
+    """Returns whether a gateway has no answer from the server behind it, which may still be working.
+
+    Varnish says so with a 503 under its own name, as after its limit for a silent server.
+    """
+    return status in _GATEWAY or (status == 503 and headers.get("server", "").lower().startswith("varnish"))
+
+
 def refusal(
     status: int,
     headers: Mapping[str, str],
@@ -130,7 +137,7 @@ def refusal(
         what = f"{speaker} answered HTTP {status} {httpx.codes.get_reason_phrase(status)}".rstrip()
         if status == 400 and _HTTPS_PORT.search(body):
             return f"{what}; this port speaks TLS, so use https://"
-        if status in GATEWAY:
+        if is_gateway(status, headers):
             between = speaker.removeprefix("the server or ")
             gateway = "a gateway" if between == speaker else f"{between} or a gateway"
             return f"{gateway} answered HTTP {status} {httpx.codes.get_reason_phrase(status)}, not the server"

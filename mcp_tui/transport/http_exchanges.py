@@ -30,7 +30,6 @@ from mcp_tui.transport.http_bodies import (
 from mcp_tui.transport.http_errors import (
     CLOSED,
     EXPECTED,
-    GATEWAY,
     cause,
     is_session_over,
     media_type,
@@ -347,7 +346,7 @@ class Exchange(Sending):
                 self._status = response.status_code
                 await self._answer(response)
         except Refused as error:
-            if error.response.status in GATEWAY and self.left and self._session.revision is not None:
+            if error.response.gateway and self.left and self._session.revision is not None:
                 # The gateway's answer is not that of the server, which may still be working. In the handshake it counts
                 # as a refusal.
                 running = "; the server may still be running it" if self._session.modern else ""

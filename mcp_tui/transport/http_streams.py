@@ -39,6 +39,7 @@ from mcp_tui.transport.http_errors import (
     cause,
     error_message,
     foreign_encoding,
+    is_gateway,
     is_session_over,
     media_type,
     names_lost_session,
@@ -404,7 +405,8 @@ async def refused(session: HttpSession, response: httpx.Response, body: bytes | 
     if status in (401, 403):
         header = ", ".join(response.headers.get_list("www-authenticate"))
         challenge = Challenge(status, header, response.extensions[TOKEN])
-    return Refused(detail, RefusedResponse(status, body[:LINE_HEAD_BYTES], challenge))
+    gateway = is_gateway(status, response.headers)
+    return Refused(detail, RefusedResponse(status, body[:LINE_HEAD_BYTES], challenge, gateway=gateway))
 
 
 def check_encoding(session: HttpSession, response: httpx.Response, stream: RequestId | None) -> None:

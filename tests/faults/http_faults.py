@@ -81,6 +81,7 @@ CALLS = _rows(
     ("500 with a page", plain(b"500 Internal Server Error", HTML, b"text/html"), "failed", "500"),
     ("502 of a proxy", plain(b"502 Bad Gateway", HTML, b"text/html"), "lost", "a gateway answered HTTP 502 Bad Gateway, not the server; the server may still be running it"),
     ("504 of a gateway", plain(b"504 Gateway Timeout", b"", b"text/plain"), "lost", "HTTP 504 Gateway Timeout, not the server; the server may"),
+    ("503 of Varnish", plain(b"503 Backend fetch failed", HTML, b"text/html", b"server: Varnish\r\nretry-after: 5\r\n"), "lost", "a gateway answered HTTP 503 Service Unavailable, not the server; the server may"),
     ("503", plain(b"503 Service Unavailable", b"<p>", b"text/html", b"retry-after: Sat, 21 Nov 2026 20:00:00 GMT\r\n"), "failed", "Retry from Sat, 21 Nov"),
     ("a status that there is not", plain(b"799 Odd", b"", b"text/plain"), "failed", "799"),
     ("a redirect to another host", plain(b"302 Found", b"", more=b"location: http://127.0.0.2:9/mcp?key=hidden\r\n"), "failed", "redirects to http://127.0.0.2:9/mcp?… (HTTP 302), which is not followed"),
