@@ -39,7 +39,7 @@ ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo us
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
-.PHONY: help lock run test test-more test-all check static format lint types layers generated monkey fuzz soak findings findings-check repeats clients bench bench-quick \
+.PHONY: help lock run test test-more test-all check static format lint types layers generated monkey fuzz soak findings findings-check repeats proxies clients bench bench-quick \
     dist docs changes workflows versions full clean
 .DEFAULT_GOAL := help
 
@@ -99,10 +99,15 @@ findings: $(DEV_STAMP) ## Judge servers and clients from the registries; goes on
 	-$(BIN)/python tests/real/install.py --clients
 	$(BIN)/python -m tests.real.clients.findings $(ARGS)
 	$(BIN)/python -m tests.real.clients.repeats $(ARGS)
+	$(BIN)/python -m tests.real.proxies $(ARGS)
 
 repeats: $(DEV_STAMP) ## Count how often clients from the registries send a call again; goes on
 	$(BIN)/python tests/real/install.py --clients
 	$(BIN)/python -m tests.real.clients.repeats $(ARGS)
+
+proxies: $(DEV_STAMP) ## Try a cancel, a disconnect, and silence through proxies and bridges; goes on
+	$(BIN)/python tests/real/install.py --all
+	$(BIN)/python -m tests.real.proxies $(ARGS)
 
 changes: $(DEV_STAMP) ## Show what changed since the last release, from the files in changes/
 	@$(BIN)/towncrier build --draft --version Unreleased

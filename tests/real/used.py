@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.real.install import SERVER_NPM, SERVER_PACKAGES, SERVERS, SERVERS_BY_PIN, Part
-from tests.real.registry import LEGACY, MODERN, SERVERS_BY_NAME, STARTS_WITHIN, free_port
+from tests.real.registry import LEGACY, MODERN, SERVERS_BY_NAME, STARTS_WITHIN, Server, free_port
 
 BEHIND: Final = {LEGACY: SERVERS_BY_NAME["sdk1"], MODERN: SERVERS_BY_NAME["server2"]}
 """The server behind the bridges, for each protocol version: it is silent and stops, over stdio and HTTP."""
@@ -100,8 +100,10 @@ class Used:
         return [*(("--protocol", self.revision) if self.revision else ()), *shlex.split(self.options)]
 
     @contextmanager
-    def run(self) -> Generator[tuple[list[str], list[str], Path]]:
+    def run(self, behind: Server | None = None) -> Generator[tuple[list[str], list[str], Path]]:
         """Give the words of the probe for a run: those that name the call, those that name the server, and its folder.
+
+        ``behind`` is another server behind a bridge than that of its protocol version.
 
         Raises:
             RuntimeError: a bridge does not listen.
@@ -112,7 +114,7 @@ class Used:
             known["SCRIPT"] = str(SERVERS / "work.sh")
             known["WORK"] = f"sh {known['SCRIPT']} {known['BEATS']}"
             words = f"{self.options} {self.command}"
-            behind = BEHIND[self.revision or LEGACY]
+            behind = behind or BEHIND[self.revision or LEGACY]
             if "URL" in words:
                 known["URL"] = stack.enter_context(slow_page(Path(known["BEATS"])))
             if "HTTP" in words:
@@ -128,7 +130,7 @@ class Used:
             environment = {**os.environ, "HOME": str(here)}
             subprocess.run(filled(self.prepare), shell=True, check=True, cwd=here, env=environment)
             if self.path:
-                stack.enter_context(_listening(command, int(known["PORT"]), environment))
+                stack.enter_context(listening(command, int(known["PORT"]), environment))
                 server = [f"http://127.0.0.1:{known['PORT']}{self.path}"]
             else:
                 server = ["--cwd", str(here), "-e", f"HOME={here}", "--", *command]
@@ -148,7 +150,7 @@ def chromium() -> str | None:
 
 
 @contextmanager
-def _listening(command: list[str], port: int, environment: dict[str, str]) -> Generator[None]:
+def listening(command: list[str], port: int, environment: dict[str, str]) -> Generator[None]:
     """Start a bridge, wait until it listens, and end it with all that it started."""
     null = subprocess.DEVNULL
     with subprocess.Popen(
