@@ -3,7 +3,7 @@
 # Behaviour: in 2025-11-25 it gives each request an id of its own, and passes a cancel on with the id that its client gave. To the server
 #   that is another call: of two calls that run, a cancel of the first stops the second, and the first works to its end.
 # Why a good guess is wrong: a bridge that loses a cancel can be guessed, and so can one that renumbers both. With a client that counts
-#   from 0, as both official SDKs do, the ids are the same by chance, and a test sees nothing. JSON-RPC lets a client count from 1.
+#   from 0, as the official TypeScript SDK and mcp 1 do, the ids are the same by chance, and a test sees nothing; mcp 2 counts from 1.
 set -euo pipefail
 folder=$(mktemp -d)
 server=
