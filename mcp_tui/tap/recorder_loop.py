@@ -45,7 +45,7 @@ REPORT_SECONDS: Final = 0.5
 REPORT_BYTES: Final = 1 << 20
 """The relay gets a checkpoint after so many seconds, or so many bytes of records."""
 
-PART_BYTES: Final = 4096
+PART_BYTES: Final = 1024
 """Traffic is taken in parts of about this size, in bytes, each to the end of a line, so that a turn can end in between."""
 
 SLICE_SECONDS: Final = 0.02
@@ -234,6 +234,11 @@ class RecorderLoop:
     def fileno(self) -> int:
         """Returns the descriptor of what this waits for."""
         return cast("selectors.EpollSelector", self._selector).fileno()
+
+    @property
+    def waiting_bytes(self) -> int:
+        """The bytes of records that are not taken yet."""
+        return len(self._data) + (0 if self._rest is None else len(self._rest[3]))
 
     @property
     def begun_bytes(self) -> int:

@@ -42,6 +42,9 @@ BUSY_SHARE: Final = 0.03
 STANDBY: Final = "mcp_tui.tap.stand_by"
 """The name of the process that stands by, in place of :data:`NAME`."""
 
+WAITING_BYTES: Final = 1 << 17
+"""The bytes of records left over by a turn from which a tap gets a separate process: more comes than a turn can take."""
+
 LONG_BYTES: Final = 1 << 20
 """The size of a line, in bytes, from which a tap gets a separate process."""
 
@@ -285,7 +288,8 @@ class _Tap:
         """Whether it needs a separate process, after a turn that ``used`` so many seconds of the processor."""
         self._used = max(0.0, self._used - BUSY_SHARE * (now - self._at)) + used
         self._at = now
-        return self._used > BUSY_SECONDS or self.loop.begun_bytes > LONG_BYTES
+        is_behind = self.loop.waiting_bytes > WAITING_BYTES
+        return is_behind or self._used > BUSY_SECONDS or self.loop.begun_bytes > LONG_BYTES
 
 
 def _rename(old: str, new: str) -> None:
