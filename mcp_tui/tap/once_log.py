@@ -4,6 +4,9 @@ A line is written before a call leaves, or the call is noted (:mod:`mcp_tui.tap.
 a digest of them with a secret of this user; it is not a recording and is never exported. A tap locks its file while it
 runs, so an unlocked file belongs to a tap that has ended.
 
+It is deleted once no call in it can count any more. An open call counts from when the next tap finds its tap dead, because
+nobody knows when that died. So that tap then notes in the log that the outcome of the call is unknown.
+
 While another tap with the same command runs, only the calls that its client gave up count. When it writes about them, it
 sets a byte in the notes of the others. So before a call, a tap only looks at that byte and at the locks of the others, and
 it reads what is new if something has happened.
@@ -18,6 +21,7 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -60,6 +64,21 @@ class OtherLog:
         whole = data[: data.rfind(b"\n") + 1]
         self.at += len(whole)
         return _decoded(whole)
+
+    def end(self) -> bool:
+        """Notes that open calls of a tap that has ended are unknown; returns whether no call in the log counts any more."""
+        every = OtherLog(self.file).news()
+        numbers = {name: {line.get(name) for line in every} for name in (*_NUMBERS, "settled")}
+        if open_ := numbers.pop("call") - {None}.union(*numbers.values()):
+            lines: list[LogLine] = [{"unknown": each, "why": KILLED} for each in open_]
+            with suppress(OSError):  # This tap knows them without that.
+                # The last line may be incomplete.
+                os.write(self.file, b"\n" + _encoded([*lines, {"awake": clock.awake()}]))
+            return False
+        # The wall clock may be set forward at any time. The other clock begins with each start of the machine.
+        awake = clock.awake() - max((line["awake"] for line in every if "awake" in line), default=-inf)
+        age = clock.wall() - os.fstat(self.file).st_mtime
+        return age > WINDOW_SECONDS and not 0 <= awake <= WINDOW_SECONDS
 
 
 class GuardLog:
@@ -138,9 +157,11 @@ class GuardLog:
     def _write(self, lines: list[LogLine]) -> None:
         if self._file >= 0 and lines:
             try:
-                os.write(self._file, _encoded(lines))
                 # An open call, or one that was answered, is nothing to other taps while this one runs.
-                if not all("call" in each or each.get("how") == "answered" for each in lines):
+                if all("call" in each or each.get("how") == "answered" for each in lines):
+                    os.write(self._file, _encoded(lines))
+                else:
+                    os.write(self._file, _encoded([*lines, {"awake": clock.awake()}]))
                     self._disturb()
             except OSError as error:
                 self._fail(error)
@@ -188,7 +209,7 @@ class GuardLog:
         new = found - self._others.keys()
         for name in new:
             with suppress(FileNotFoundError):
-                file = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+                file = os.open(folder / name, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
                 self._others[name] = OtherLog(file)
         open_ = {name: log for name, log in self._others.items() if log is not None}
         # Before their notes are read: the log of a tap that ends later is not complete yet.
@@ -196,14 +217,15 @@ class GuardLog:
         if self.reading is not None:
             self._complete(folder, self.reading)
         for name, log in open_.items():
-            lines, age = log.news(), clock.wall() - os.fstat(log.file).st_mtime
             if name not in ended:
-                if lines:
+                if lines := log.news():
                     yield name, lines, ""
                 continue
+            is_old = log.end()
+            lines = log.news()
             self._others[name] = None
             os.close(log.file)
-            if name in new and age > WINDOW_SECONDS:
+            if name in new and is_old:
                 (folder / name).unlink(missing_ok=True)
             elif name in new and not lines:
                 del self._others[name]  # It may belong to a tap that has not locked it yet.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from itertools import count, product
+from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_tui import clock
+from mcp_tui.journal.state_folder import state_folder
 from mcp_tui.tap.once import NOT_SENT, Action, Call, Given, OnceGuard, Sent
 from mcp_tui.tap.once_log import KILLED, GuardLog
 from tests.tap.test_once import Mail, over
@@ -214,6 +216,35 @@ def test_two_taps_in_every_order_of_five() -> None:
 @given(st.text(EVERY, min_size=4, max_size=20))
 def test_two_taps_in_long_orders(steps: str) -> None:
     Pair().play(steps)
+
+
+def _logs() -> list[Path]:
+    """The logs with anything in them."""
+    return [each for each in (state_folder() / "once").glob("*/*.jsonl") if each.stat().st_size]
+
+
+def test_a_call_that_was_open_for_longer_than_the_window_when_its_tap_was_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def set_age() -> None:
+        for each in _logs():
+            os.utime(each, (0, 0))
+
+    pair = Pair()
+    pair.play("rk", close=False)
+    set_age()
+    for _ in range(
+        2
+    ):  # The next one that is killed leaves the log to a third one, and the wall clock is set forward.
+        pair.play("r", close=False)
+        assert pair.windows[0] is not None
+        assert pair.windows[0].refused is not None
+        pair.play("k", close=False)
+        set_age()
+    later = clock.awake() + 601
+    monkeypatch.setattr(clock, "awake", lambda: later)
+    assert [*GuardLog(pair.command).others()] == []
+    assert not _logs()
 
 
 def test_a_call_that_one_tap_gave_up_or_had_open_when_it_was_killed_is_refused_by_the_other_one(
