@@ -36,13 +36,14 @@ class NoteList:
         self._memory = memory
         self._at = self._start = start
         self._end = end
-        self.is_read = True
-        """Whether the log has all of them, so that the next note overwrites them."""
+        self.added = self.read = 0
+        """How many were added, and how many of them the log has. If it has all, the next one overwrites them. Each number is
+        set by one thread, so none overwrites a note that the other has not read.
+        """
 
     def add(self, at: float, data: bytes) -> bool:
         """Adds lines; returns whether they fit."""
-        if self.is_read:
-            self.is_read = False
+        if self.read == self.added:
             TIME.pack_into(self._memory, self._start, at)
             self._at = self._start + TIME.size
         end = self._at + len(data)
@@ -50,12 +51,13 @@ class NoteList:
             return False
         self._memory[self._at : end + 1] = data + b"\0"
         self._at = end
+        self.added += 1
         return True
 
     def clear(self) -> None:
         """Removes all lines, because the log has them."""
         self._memory[self._start + TIME.size] = 0
-        self.is_read = True
+        self.read = self.added
 
 
 class Notes:

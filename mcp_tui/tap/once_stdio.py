@@ -168,6 +168,10 @@ class StdioGuard:
             yield
             return
         with self._lock:
+            # Counted first: a line is unread before it is noted, so the unread lines include all these notes. What another
+            # thread notes after that stays in the notes until the next decision.
+            lists = () if self._notes is None else (self._notes.calls, self._notes.answers)
+            added = [each.added for each in lists]
             self._reader, unread = get_ident(), [*self._unread]
             try:
                 with self._log.together():
@@ -178,8 +182,8 @@ class StdioGuard:
                 self._look_out()
                 for _ in unread:  # not earlier, because the outlook did not include them until now
                     self._unread.popleft()
-                if self._notes is not None and not self._unread:
-                    self._notes.calls.is_read = self._notes.answers.is_read = True
+                for each, number in zip(lists, added, strict=True):
+                    each.read = number
                 self._reader = 0
 
     def _read(self, kind: bytes, at: float, data: bytes) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from itertools import count, product
 from pathlib import Path
 from time import monotonic
+from types import FrameType
 from typing import Any, Final
 
 import pytest
@@ -17,6 +19,9 @@ from mcp_tui import clock
 from mcp_tui.journal.state_folder import state_folder
 from mcp_tui.tap.once import NOT_SENT, Action, Call, Given, OnceGuard, Sent
 from mcp_tui.tap.once_log import KILLED, GuardLog
+from mcp_tui.tap.once_notes import START, TIME
+from mcp_tui.tap.once_stdio import StdioGuard
+from mcp_tui.tap.recorder_link import Queue
 from tests.tap.test_once import Mail, over
 from tests.waiting import wait
 
@@ -60,7 +65,7 @@ class Window:
                 self.guard.passed(call, call.sent_at)
         self.unread.clear()
         assert self.log.notes is not None
-        self.log.notes.calls.is_read = True
+        self.log.notes.calls.clear()
         self.outlook = self.guard.outlook()
 
     def send(self, after: float) -> None:
@@ -245,6 +250,65 @@ def test_a_call_that_was_open_for_longer_than_the_window_when_its_tap_was_killed
     monkeypatch.setattr(clock, "awake", lambda: later)
     assert [*GuardLog(pair.command).others()] == []
     assert not _logs()
+
+
+class Forwarded:
+    """A direction of the bytes of a tap."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.queue = Queue()
+
+    def say(self, line: bytes, kind: bytes = b"") -> None:
+        raise AssertionError(line, kind)
+
+
+def test_a_call_that_is_sent_during_a_decision_is_noted_until_it_is_read() -> None:
+    moment = 1
+    while not _sends_during_a_decision(moment):
+        moment += 1
+    assert moment > 10
+
+
+def _sends_during_a_decision(moment: int) -> bool:
+    """Sends a call before one line of the decision; returns whether it has fewer lines."""
+    log = GuardLog(next(_numbers))
+    guard = OnceGuard(log=log.write, secret=log.secret)
+    between = StdioGuard(guard, log, Forwarded(), Forwarded())
+    assert [*log.others()] == []
+    lines = 0
+    sent: list[int] = []
+
+    def send(id: int) -> None:
+        request = {"method": "tools/call", "params": {"name": f"send {moment} {id}"}, "id": id}
+        if between.sends(json.dumps(request).encode() + b"\n"):  # not on a machine that was busy meanwhile
+            sent.append(id)
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal lines
+        if frame.f_code.co_name != "_deciding":
+            return None
+        if event == "line":
+            lines += 1
+            if lines == moment:
+                send(2)
+        return trace
+
+    send(1)
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        between._read_unread()  # pyright: ignore[reportPrivateUsage]
+    finally:
+        sys.settrace(before)
+    send(3)
+    assert log.notes is not None
+    noted = log.notes.memory[START + TIME.size :].partition(b"\0")[0]
+    known = noted + b"".join(each.read_bytes() for each in _logs())
+    for id in sent:
+        assert b"send %d " % moment + b"%d" % id in known
+    between.close()
+    return lines < moment
 
 
 def test_a_call_that_one_tap_gave_up_or_had_open_when_it_was_killed_is_refused_by_the_other_one(
