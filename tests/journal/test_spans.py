@@ -138,7 +138,10 @@ def test_what_mcp_tui_asks_for_itself_is_marked_and_no_error_and_a_refused_probe
         ("server/discover", "tap", ("", None, None)),
         ("tools/list", "tap", ("Method not found", "-32601", None)),
     ):
-        own = [ev.Called(at=100.0, id=1, method=method, internal=True), ev.Sent(at=100.0, id=1)]
+        own: list[ev.Event] = [
+            ev.Called(at=100.0, id=1, method=method, internal=True),
+            ev.Sent(at=100.0, id=1),
+        ]
         (span,) = made(own, refused, purpose=purpose)
         said = span.attributes
         assert (span.error, said.get("error.type"), said.get("mcp_tui.internal")) == told
