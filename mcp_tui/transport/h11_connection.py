@@ -135,7 +135,8 @@ class H11Connection(httpx.AsyncBaseTransport):
             httpx.TransportError: the connection could not be made or broke, or the response is not valid HTTP.
         """
         trace = request.extensions["trace"]
-        if self._socket is None or self._socket.is_over:
+        # Bytes that nobody asked for would be taken for the next response.
+        if self._socket is None or self._socket.is_over or self._socket.unread:
             await self.aclose()
             self._socket = await self._connected(request)
             await trace("connection.connect_tcp.complete", {"return_value": self._socket})
@@ -208,7 +209,8 @@ class H11Connection(httpx.AsyncBaseTransport):
 
     async def release(self) -> None:
         """Makes the connection free for another request, or closes it if the response is incomplete."""
-        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
+        is_whole = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+        if is_whole and not self._http.trailing_data[0]:
             self._http.start_next_cycle()
         else:
             await self.aclose()

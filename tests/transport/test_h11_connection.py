@@ -8,7 +8,7 @@ import socket
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -16,6 +16,7 @@ from mcp_tui.transport.http_client import HttpClient
 from mcp_tui.transport.http_errors import EXPECTED
 from mcp_tui.transport.targets import HttpTarget
 from tests.servers.http_certificates import VALID, server_context
+from tests.waiting import until
 
 OK: Final = b"HTTP/1.1 200 OK\r\n"
 SIZED: Final = OK + b"Content-Length: 5\r\n\r\nhello"
@@ -146,3 +147,31 @@ async def test_one_connection_carries_one_request_after_the_other_and_a_body_in_
     assert b"5\r\nfirst\r\n6\r\nsecond\r\n0\r\n\r\n" in first
     assert first.endswith(b"GET /mcp HTTP/1.1 ")
     assert second == b"GET /mcp HTTP/1.1 "
+
+
+@pytest.mark.parametrize("when", ["with the response", "later"])
+async def test_a_response_that_nobody_asked_for_is_not_taken_for_the_next_one(when: str):
+    unasked, idle = b"HTTP/1.1 500 Unasked\r\nContent-Length: 0\r\n\r\n", asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(SIZED + (unasked if when == "with the response" else b""))
+                if when == "later" and not idle.is_set():
+                    await idle.wait()
+                    writer.write(unasked)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+        client = HttpClient(HttpTarget(url=url), connect_timeout=10, by_h11=True)
+        client.open()
+        for _ in range(2):
+            async with client.request("GET", {}, exact=[]) as response:
+                assert response.status_code == 200
+                assert b"".join([each async for each in response.aiter_raw()]) == b"hello"
+            if when == "later" and not idle.is_set():
+                idle.set()
+                made: Any = [*vars(client)["_idle"]]
+                await until(lambda: made[0]._socket.unread)  # noqa: B023
+        await client.close()
