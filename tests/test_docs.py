@@ -43,7 +43,8 @@ def _marked(name: str) -> object:
 def _output(command: str, folder: Path) -> tuple[int, list[str]]:
     """Runs a command; returns its status and what it printed."""
     words = shlex.split(command)
-    if words[0] == "mcp-tui" and "tap" not in words and not SHELL & set(command):
+    # A server of a forked command is no process below it, by which ``serve`` knows the call that asks.
+    if words[0] == "mcp-tui" and not {"tap", "serve"} & {*words} and not SHELL & set(command):
         pairs = pairwise(words)
         ours = (OURS if pair == ("--", "mcp-tui") else pair[1:] for pair in pairs)
         done = run(*(word for each in ours for word in each), cwd=folder)

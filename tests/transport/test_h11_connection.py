@@ -101,10 +101,12 @@ async def test_tls_and_its_faults_are_those_of_httpx(
     async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context) as server:
         url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
         ours, httpx_s = await outcome(url, by_h11=True), await outcome(url, by_h11=False)
-    # Only one of them has the place in OpenSSL's source.
-    assert [str(each).partition("(eof)")[0] for each in ours] == [
-        str(each).partition("(eof)")[0] for each in httpx_s
-    ]
+    if kind == "closes at once":  # each has its own words for that, which differ between versions of Python
+        assert all(
+            "TLS failed" in str(each) and "Does it speak TLS?" in str(each) for each in (ours, httpx_s)
+        )
+    else:
+        assert ours == httpx_s
     assert (ours[0] == 200) == (kind == "trusted")
 
 
