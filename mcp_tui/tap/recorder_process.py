@@ -86,7 +86,10 @@ class RecorderProcess:
             hello = repr((self.session, os.getpid(), dict(os.environb))).encode() + b"\n"
             pipes = b"".join(each.to_bytes(4, sys.byteorder) for each in (its_records, its_orders))
             sent = link.sendmsg([hello], [(SOL_SOCKET, SCM_RIGHTS, pipes)])
-            link.sendall(hello[sent:])
+            # Not where nothing is left: the recorder has the pipes then and may have closed its end, and the error would
+            # start a second recorder at the same pipes.
+            if sent < len(hello):
+                link.sendall(hello[sent:])
         except OSError:
             return False
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _socket
 import os
 import signal
 import socket
@@ -9,7 +10,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -17,6 +18,7 @@ from mcp_tui.journal.journal_files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.live.running import sessions
 from mcp_tui.tap.pipes import is_running
+from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.shared_recorder import LONG_BYTES
 from tests.tap.test_tap import AWAY, Client, planted, tap
 from tests.waiting import wait
@@ -208,3 +210,25 @@ def test_who_says_nothing_at_the_socket_keeps_nobody_out(start: Start):
         assert len({*recorders(2)}) == 1
         first.call(1, "works")
         assert first.read()["id"] == 1
+
+
+def test_a_recorder_that_takes_a_tap_at_once_stays_the_only_one(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    shared = RecorderProcess("stdio", shared=True)
+    assert shared.shared
+
+    class Slow(_socket.socket):
+        """Continues after the other end is closed, as a process may that has to wait for the processor."""
+
+        def sendmsg(self, *given: Any) -> int:
+            sent = super().sendmsg(*given)
+            assert self.recv(1) == b""
+            return sent
+
+    monkeypatch.setattr(_socket, "socket", Slow)
+    slow = RecorderProcess("stdio", shared=True)
+    assert (slow.shared, slow.pid) == (True, 0)
+    for each in (shared, slow):
+        os.close(each.records)
+        os.close(each.orders)
