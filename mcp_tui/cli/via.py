@@ -253,17 +253,17 @@ class _Forms:
 
 def _ended(remote: Remote) -> Exit:
     """Says what went wrong on a host, and what its mcp-tui said; returns the exit status."""
-    said = [
-        line for line in remote.said.decode(errors="replace").splitlines() if line.startswith("mcp-tui: ")
+    reports = [
+        line for line in remote.stderr.decode(errors="replace").splitlines() if line.startswith("mcp-tui: ")
     ]
-    if not remote.why and remote.status and not said:
+    if not remote.why and remote.status and not reports:
         remote.not_understood(b"")
     if remote.why:
         warn(f"{remote.host.name}: {remote.why}")
         return Exit.UNREACHABLE
-    for line in said:
+    for line in reports:
         warn(f"{remote.host.name}: {line.removeprefix('mcp-tui: ')}")
-    old = any("--stdin" in line for line in said)
+    old = any("--stdin" in line for line in reports)
     if old:
         warn(f"{remote.host.name}: its mcp-tui may be older. Update it there.")
     return Exit.UNREACHABLE if old else Exit(remote.status or 0)

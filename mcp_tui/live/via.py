@@ -84,9 +84,9 @@ def not_started(words: Sequence[str], error: Exception) -> str:
     return f"cannot start {words[0]!r}: {reason}. Correct the command, or define its name in [via] of the settings."
 
 
-def ended(status: int, said: bytes = b"") -> str:
-    """Returns the rest of a sentence about a command that ended with this status; ``said`` is from its stderr."""
-    if status in NOT_FOUND or (PROGRAM.encode() in said and b"not found" in said):
+def ended(status: int, stderr: bytes = b"") -> str:
+    """Returns the rest of a sentence about a command that ended with this status; ``stderr`` is the end of its stderr."""
+    if status in NOT_FOUND or (PROGRAM.encode() in stderr and b"not found" in stderr):
         return f"{PROGRAM} was not found there. Install it, or end the command with its path: …/{PROGRAM}."
     if status == USAGE:
         return "mcp-tui there may be older, or the command is wrong. Update it, or correct the command."
@@ -106,7 +106,7 @@ class Remote:
         self.host = host
         self.status: int | None = None
         self.why = ""
-        self.said = b""
+        self.stderr = b""
         self.seconds = seconds or math.inf
         self.end = monotonic() + self.seconds
         self.process: subprocess.Popen[bytes] | None = None
@@ -132,15 +132,15 @@ class Remote:
 
     def fail(self, why: str, output: bytes = b"") -> None:
         """Notes why its output is of no use, with a part of the output, or else of what its stderr said."""
-        shown = output[: 4 * SHOWN_CHARACTERS] or self.said
-        said = " ".join(shown.decode(errors="replace").split())
-        more = (said[:SHOWN_CHARACTERS] if output else said[-SHOWN_CHARACTERS:]).strip()
+        shown = output[: 4 * SHOWN_CHARACTERS] or self.stderr
+        text = " ".join(shown.decode(errors="replace").split())
+        more = (text[:SHOWN_CHARACTERS] if output else text[-SHOWN_CHARACTERS:]).strip()
         self.why = f"{why} It said: {more}" if more else why
 
     def not_understood(self, output: bytes) -> None:
         """Notes that its output is not that of mcp-tui, and the likely reason."""
         if self.status:
-            self.fail(ended(self.status, self.said))
+            self.fail(ended(self.status, self.stderr))
         else:
             self.fail(
                 "this is not an answer of mcp-tui. Does the command run it there, in this version?", output
@@ -180,7 +180,7 @@ def received(remotes: Sequence[Remote]) -> Iterator[tuple[Remote, bytes]]:
                 elif remote.process and key.fileobj is remote.process.stdout:
                     yield remote, piece
                 else:
-                    remote.said = (remote.said + piece)[-STDERR_BYTES:]
+                    remote.stderr = (remote.stderr + piece)[-STDERR_BYTES:]
             busy = [key.data for key, _ in ready]
             for remote in left:
                 if remote not in busy:
