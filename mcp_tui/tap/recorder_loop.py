@@ -136,8 +136,8 @@ class RecorderLoop:
         self._data = bytearray()
         self._more = False
         """Whether complete records wait to be read."""
-        self._rest: recorder_records.TapRecord | None = None
-        """What is left of a record whose first part was taken."""
+        self._begun_record: tuple[recorder_records.TapRecord, int] | None = None
+        """A record of which only the first so many bytes were taken."""
         self._selector = selectors.DefaultSelector()
         self._turns: list[Callable[[], None]] = []
         self._pausing = False
@@ -238,7 +238,8 @@ class RecorderLoop:
     @property
     def waiting_bytes(self) -> int:
         """The bytes of records that are not taken yet."""
-        return len(self._data) + (0 if self._rest is None else len(self._rest[3]))
+        begun = self._begun_record
+        return len(self._data) + (0 if begun is None else len(begun[0][3]) - begun[1])
 
     @property
     def begun_bytes(self) -> int:
@@ -291,29 +292,29 @@ class RecorderLoop:
         start = 0
         self._more = is_late = False
         while not self._over:
-            record, end = self._rest, start
-            if record is None:
+            begun, end = self._begun_record, start
+            if begun is None:
                 if (found := recorder_records.unpacked(self._data, start)) is None:
                     break
-                record, end = found
+                begun, end = (found[0], 0), found[1]
             if is_late:
                 self._more = True
                 break
             start = end
-            self._read_until = record[1]
-            self._take(*self._part_of(record))
+            self._read_until = begun[0][1]
+            self._take(*self._part_of(*begun))
             is_late = monotonic() > until
         del self._data[:start]
 
-    def _part_of(self, record: recorder_records.TapRecord) -> recorder_records.TapRecord:
-        """Returns the record, or some lines of it if it is long; the rest comes next."""
+    def _part_of(self, record: recorder_records.TapRecord, taken: int) -> recorder_records.TapRecord:
+        """Returns what is left of a record, or some lines of it if that is long; the rest comes next."""
         kind, at, number, data = record
-        cut = data.find(b"\n", PART_BYTES) + 1 if kind in recorder_records.MOVED else 0
+        cut = data.find(b"\n", taken + PART_BYTES) + 1 if kind in recorder_records.MOVED else 0
         if not 0 < cut < len(data):
-            self._rest = None
-            return record
-        self._rest = kind, at, number, data[cut:]
-        return kind, at, number, data[:cut]
+            self._begun_record, cut = None, len(data)
+        else:
+            self._begun_record = record, cut
+        return kind, at, number, data[taken:cut]
 
     def _take(self, kind: bytes, at: float, number: int, data: bytes) -> None:
         """Takes a record."""
@@ -326,7 +327,7 @@ class RecorderLoop:
                 record, start = found
                 self._recorder.restore(*record)
             return
-        self._taken += self._rest is None
+        self._taken += self._begun_record is None
         self._taken_bytes += len(data)
         if kind in recorder_records.MOVED:
             line = data.rfind(b"\n") + 1
@@ -362,7 +363,7 @@ class RecorderLoop:
 
     def _report(self) -> None:
         """Sends a checkpoint to the relay, which may then drop all records before it."""
-        if self._recorder is None or not self._changed or self._rest is not None:
+        if self._recorder is None or not self._changed or self._begun_record is not None:
             return
         if monotonic() < self._report_at and self._taken_bytes < REPORT_BYTES:
             return

@@ -151,14 +151,9 @@ def pieces(session: list[tuple[bytes, bytes]]) -> list[Record]:
     return [(kind, 100.0 + number, data) for number, (kind, _, data) in enumerate(found)]
 
 
-@contextmanager
-def recorder(*, again: bool = False) -> Generator[StdioRecorder]:
-    """The recorder of a tap, without its relay."""
-    records, orders = os.pipe(), os.pipe()
-    os.set_blocking(orders[1], False)
-    loop = RecorderLoop(records[0], orders[1], StdioRecorder)
-    loop.restoring = again
-    begin: StdioBegin = {
+def options() -> StdioBegin:
+    """The options of a tap."""
+    return {
         "at": 99.0,
         "command": ["s"],
         "path": "s",
@@ -166,9 +161,19 @@ def recorder(*, again: bool = False) -> Generator[StdioRecorder]:
         "max_timeout": 500,
         "timeout": 300,
     }
+
+
+@contextmanager
+def recorder(*, again: bool = False) -> Generator[StdioRecorder]:
+    """The recorder of a tap, without its relay."""
+    records, orders = os.pipe(), os.pipe()
+    os.set_blocking(orders[1], False)
+    loop = RecorderLoop(records[0], orders[1], StdioRecorder)
+    loop.restoring = again
+    given = options()
     if again:
-        begin["again"] = 1
-    recorder = StdioRecorder(loop, begin, 99.0)
+        given["again"] = 1
+    recorder = StdioRecorder(loop, given, 99.0)
     try:
         yield recorder
     finally:
@@ -259,16 +264,8 @@ def test_a_turn_may_end_within_a_record_and_a_checkpoint_has_whole_ones(
 
     loop = RecorderLoop(records[0], orders[1], begun)
     loop.start()
-    options: StdioBegin = {
-        "at": 99.0,
-        "command": ["s"],
-        "path": "s",
-        "pid": 1 << 30,
-        "max_timeout": 500,
-        "timeout": 300,
-    }
     notes = b"".join(line(method="notifications/message", params={"data": each}) for each in range(400))
-    os.write(records[1], begin(options) + packed([(FROM_SERVER, 100.0, 0, notes)]))
+    os.write(records[1], begin(options()) + packed([(FROM_SERVER, 100.0, 0, notes)]))
     os.set_blocking(orders[0], False)
     given, turns = b"", 0
     while given.count(b'"taken"') < 2:  # the first is that of the beginning
