@@ -128,10 +128,10 @@ class Judging:
     def _inapplicable(self, rule: str, sentence: str) -> Finding:
         return self._found(rule, Verdict.NOT_APPLICABLE, sentence)
 
-    def _violated(self, rule: str) -> Finding | None:
+    def _violated(self, rule: str, runs: Runs | None = None) -> Finding | None:
         """Returns the finding where a violation that a tap sees breaks a rule, in whichever run."""
         told: list[EvidenceItem] = []
-        for name, observed in self.runs.items():
+        for name, observed in (self.runs if runs is None else runs).items():
             since = observed.call.at if observed.call is not None else observed.began
             told += [
                 EvidenceItem(f"{name}: {each.detail}", each.at - since)
@@ -478,8 +478,15 @@ class Judging:
     # -- ids and limits ------------------------------------------------------------------------------------------
 
     def _ids(self) -> Finding | None:
-        if (broken := self._violated("K-12")) is not None or "ids" not in self.runs:
+        # Over HTTP 2026-07-28 has no sessions: nothing tells two clients of one program apart, which both count ids from 1.
+        sure = {name: each for name, each in self.runs.items() if not self._is_sessionless(each)}
+        if (broken := self._violated("K-12", sure)) is not None:
             return broken
+        if (broken := self._violated("K-12")) is not None:
+            text = f"{broken.sentence}, perhaps by another client of the program"
+            return self._unseen("K-12", text, *broken.evidence)
+        if "ids" not in self.runs:
+            return None
         calls, every = len(self.runs["ids"].nexts), sum(each.requests for each in self.runs.values())
         if calls < FEW:
             return self._unseen("K-12", f"it made {calls} calls where {FEW} are needed")
@@ -580,6 +587,10 @@ class Judging:
     def _era(self, observed: ObservedRun) -> Revision:
         """Returns the protocol version of a run."""
         return REVISIONS.get(observed.revision, self.revision)
+
+    def _is_sessionless(self, observed: ObservedRun) -> bool:
+        """Returns whether the requests of a run name no session."""
+        return self.transport == "http" and self._era(observed).modern
 
     def _left(self) -> Finding | None:
         if self.transport == "http" and not self.runs.keys().isdisjoint(SIGNALS):

@@ -202,6 +202,26 @@ def test_a_token_is_free_again_when_its_call_is_over():
     assert findings["K-12"].verdict is UNSEEN  # too few
 
 
+@cases(
+    ("transport", "revision", "verdict"),
+    [
+        ("http", LATEST, UNSEEN),
+        ("http", LATEST_HANDSHAKE, FAIL),  # a connection is one session there
+        ("stdio", LATEST, FAIL),  # a connection is one client there
+    ],
+)
+def test_another_client_of_a_program_may_use_an_id_again_where_there_are_no_sessions(
+    transport: str, revision: Any, verdict: Verdict
+):
+    # A program on mcp 2.3.0 (PyPI) gives a call up, closes its Client, and opens another: both call a tool with the id 2.
+    observed = talked(called(2), called(2), handshake=False)
+    finding = judge({"limit": observed}, revision, transport)["K-12"]
+    assert finding.verdict is verdict
+    assert [each.what for each in finding.evidence] == [
+        "limit: tools/call with the id 2, which is still open"
+    ]
+
+
 def judged(rule: str, observed: ObservedRun, control: ObservedRun | None = None) -> Finding:
     """The finding on a run, with its control run, which ends as a client does that nothing harms."""
     control = control or run(observed.experiment, *observed.calls, nexts=(following(),))
