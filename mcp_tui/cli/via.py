@@ -17,7 +17,7 @@ from mcp_tui.cli.target import in_force
 from mcp_tui.live import control
 from mcp_tui.live.control import REASON_CHARACTERS, Problem, Summary
 from mcp_tui.live.running import Running, Unknown
-from mcp_tui.live.via import AT_ONCE, NOT_FOUND, REPLY_BYTES, USAGE, Host, Remote, ask, lines, place
+from mcp_tui.live.via import AT_ONCE, ENDING, NOT_FOUND, REPLY_BYTES, USAGE, Host, Remote, ask, lines, place
 from mcp_tui.view.text import brief, clean
 
 HOST_NAME: Final = re.compile(r"[\w.@-]+", re.ASCII)
@@ -33,7 +33,7 @@ def hosts(named: Sequence[str]) -> dict[str, Host]:
     Raises:
         Failure: a command is empty or cannot be split, or a setting is invalid.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    for number in ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
     known = in_force().via
@@ -172,10 +172,13 @@ def log(given: Words, heads: Collection[tuple[str, ...]]) -> int | None:
     typed = [name if value is True else f"{name}={value}" for name, value, usual in values if value != usual]
     status, forms = 0, _Forms(given, heads)
     for first in range(0, len(wanted), AT_ONCE):
-        remotes: list[Remote] = []
+        remotes = [
+            Remote(host, ["log", "--stdin"], [*words, *typed], given.options.via_timeout)
+            for host, words in wanted[first : first + AT_ONCE]
+        ]
         try:
-            for host, words in wanted[first : first + AT_ONCE]:
-                remotes.append(Remote(host, ["log", "--stdin"], [*words, *typed], given.options.via_timeout))
+            for remote in remotes:
+                remote.start()
             for remote in remotes:
                 for text in forms.of(remote):
                     out(text, end="")

@@ -12,8 +12,8 @@ import os
 import selectors
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Final, NamedTuple
 
@@ -37,6 +37,9 @@ USAGE: Final = 2
 
 NOT_FOUND: Final = (126, 127)
 """The exit statuses of a shell, of ``env``, and of a container, without the program."""
+
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""The signals that end a command, and the processes for which it waits."""
 
 PROGRAM: Final = "mcp-tui"
 _IN_CONTAINERS: Final = ("docker", "podman", "nerdctl", "kubectl", "oc")
@@ -95,6 +98,26 @@ def ended(status: int, stderr: bytes = b"") -> str:
     )
 
 
+@contextmanager
+def _signals_later() -> Generator[None]:
+    """Handles the signals that end a command only afterwards: the handler would raise before a new process is known.
+
+    A mask would not do: the new process would inherit it.
+    """
+    came: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in ENDING}
+    held = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in held:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
+
+
 class Remote:
     """A process of mcp-tui behind the command of a host.
 
@@ -108,27 +131,30 @@ class Remote:
         self.why = ""
         self.stderr = b""
         self.seconds = seconds or math.inf
-        self.end = monotonic() + self.seconds
+        self.end = math.inf
         self.process: subprocess.Popen[bytes] | None = None
-        words = host.words(*arguments)
-        try:
-            # In a session of its own it cannot ask at the terminal, and is killed with what it started.
-            self.process = subprocess.Popen(
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            self.why = not_started(words, error)
-            return
+        self._words = host.words(*arguments)
+        self._typed = json.dumps(typed).encode() + b"\n" if typed else b""
+
+    def start(self) -> None:
+        """Starts it. The caller knows it already, and closes it, also after a signal."""
+        self.end = monotonic() + self.seconds
+        with _signals_later():
+            try:
+                # In a session of its own it cannot ask at the terminal, and is killed with what it started.
+                self.process = subprocess.Popen(
+                    self._words,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                self.why = not_started(self._words, error)
+                return
         assert self.process.stdin
-        with (
-            suppress(OSError),
-            self.process.stdin as stdin,
-        ):  # It is shorter than a pipe, so this does not block.
-            stdin.write(json.dumps(typed).encode() + b"\n" if typed else b"")
+        with suppress(OSError), self.process.stdin as stdin:
+            stdin.write(self._typed)  # It is shorter than a pipe, so this does not block.
 
     def fail(self, why: str, output: bytes = b"") -> None:
         """Notes why its output is of no use, with a part of the output, or else of what its stderr said."""
@@ -155,8 +181,9 @@ class Remote:
                 os.killpg(self.process.pid, signal.SIGKILL)
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(POLL_SECONDS)
-        for pipe in (self.process.stdout, self.process.stderr):
-            if pipe:
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            with suppress(OSError):
+                assert pipe
                 pipe.close()
 
 
@@ -212,9 +239,10 @@ def ask(
 ) -> Iterator[tuple[Remote, bytes]]:
     """Runs mcp-tui behind all hosts in parallel; yields the processes, which have ended, with their output, in order."""
     for first in range(0, len(hosts), AT_ONCE):
-        remotes: list[Remote] = []
+        remotes = [Remote(each, arguments, typed, seconds) for each in hosts[first : first + AT_ONCE]]
         try:
-            remotes += (Remote(each, arguments, typed, seconds) for each in hosts[first : first + AT_ONCE])
+            for remote in remotes:
+                remote.start()
             output = {id(each): bytearray() for each in remotes}
             for remote, piece in received(remotes):
                 output[id(remote)] += piece

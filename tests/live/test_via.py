@@ -7,13 +7,16 @@ import json
 import os
 import shlex
 import signal
+import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from mcp_tui.cli.output import Exit
-from mcp_tui.live.via import Host
+from mcp_tui.live.via import Host, ask
 from tests.cases import cases
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
@@ -217,6 +220,23 @@ def test_a_signal_ends_the_commands_as_well(tmp_path: Path):
             assert process.wait(HANG) == 128 + number
             assert process.stderr.read() == b""
         wait(lambda: not processes(str(slow)))
+
+
+def test_a_signal_while_a_command_is_started_ends_it_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    slow = script(tmp_path, "slow", "sleep 600; exit 0")
+    popen = subprocess.Popen[bytes]
+
+    def interrupted(words: list[str], **how: Any) -> subprocess.Popen[bytes]:
+        made = popen(words, **how)
+        signal.raise_signal(signal.SIGINT)
+        return made
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(ask([Host("slow", (str(slow),))] * 2, ["ps"], [], HANG))
+    monkeypatch.undo()
+    wait(lambda: not processes(str(slow)))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_cancel_that_no_host_confirmed_is_not_called_one(tmp_path: Path):

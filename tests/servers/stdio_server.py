@@ -94,8 +94,8 @@ def unspoken(*_: str) -> None:
 
 def alone(*_: str) -> None:
     """Leave a child behind that holds all pipes open, and exit with 4."""
+    say(b'"leaving"')  # before the child says that it is ready
     subprocess.Popen([sys.executable, __file__, "deaf", *sys.argv[2:]])
-    say(b'"leaving"')
     os._exit(4)
 
 
