@@ -5,6 +5,9 @@ the other end, and the server's program with its arguments. When the other end c
 the client, the guard ends the server and all its descendants: by SIGTERM, and half a second later by SIGKILL. A launcher
 such as ``docker run`` stops its container at SIGTERM; after SIGKILL alone, the container would keep running.
 
+The recorder of a tap is no process of the server: it also records the taps of other clients, and ends by itself once it has
+written what is left. It keeps running.
+
 On Linux, the guard is a subreaper: orphaned processes of the server (double forks, ``setsid``) become children of the guard,
 and are ended with the rest. The parent of the guard is another subreaper, a shell that waits for the guard. If the guard is
 killed, the shell becomes a Python process that ends the remaining processes (:func:`finish`). On other systems, the guard
@@ -42,6 +45,9 @@ GIVE_UP_SECONDS = 5.0
 SHELL = "/bin/sh"
 WAITS = 'read _ server; read _ || exec "$0" "$@" "$server"'
 """The script of the backup: reads the server's process id, and runs :func:`finish` if the guard ends without a report."""
+
+RECORDER = b"mcp_tui.tap.recorder"
+"""The argument by which the recorder of a tap is known, like ``recorder_process.NAME``."""
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM, SIGXFSZ = 1, 2, 3, 9, 13, 15, 25
@@ -129,7 +135,7 @@ def start(path: str, command: list[str], environment: Mapping[bytes, bytes]) -> 
 
 
 def descendants() -> dict[int, tuple[int, int]]:
-    """Returns all running descendants of this process, parents first; empty without /proc.
+    """Returns all running descendants of this process except recorders of taps, parents first; empty without /proc.
 
     Each has the number of its group, and its start in clock ticks since the boot.
     """
@@ -152,10 +158,20 @@ def descendants() -> dict[int, tuple[int, int]]:
             if fields[0] not in (b"Z", b"X"):
                 children.setdefault(int(fields[1]), []).append(int(name))
                 facts[int(name)] = int(fields[2]), int(fields[19])
-    found = list(children.get(os.getpid(), ()))
+    found = [pid for pid in children.get(os.getpid(), ()) if not is_recorder(pid)]
     for pid in found:
-        found += children.get(pid, ())
+        found += (child for child in children.get(pid, ()) if not is_recorder(child))
     return {pid: facts[pid] for pid in found}
+
+
+def is_recorder(pid: int) -> bool:
+    """Returns whether a process is the recorder of a tap (``mcp_tui.tap.recorder_process.start``)."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as file:  # noqa: PTH123
+            arguments = file.read().split(b"\0")
+    except OSError:
+        return False
+    return arguments[1:4] == [b"-I", b"-S", b"-c"] and arguments[5:6] == [RECORDER]
 
 
 class Guard:
@@ -228,7 +244,10 @@ class Guard:
                 # the child of another process, and only the process group shows it.
                 return not self.reaper and self.group(0)
             if pid == 0:
-                return True
+                if not (self.exited and self.reaper and os.path.isdir("/proc/self")):  # noqa: PTH112
+                    return True
+                # The recorder of a tap may be all that still runs.
+                return bool(descendants())
             if pid == self.server:
                 self.exited = True
                 now = monotonic()

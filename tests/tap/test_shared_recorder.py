@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _socket
+import asyncio
 import os
 import signal
 import socket
@@ -20,6 +21,9 @@ from mcp_tui.live.running import sessions
 from mcp_tui.tap.pipes import is_running
 from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.shared_recorder import LONG_BYTES
+from mcp_tui.transport.base import Outgoing
+from tests.servers.recorder import ProcessesEnded
+from tests.servers.stdio_scripted import Wire, over_stdio
 from tests.tap.test_tap import AWAY, Client, planted, tap
 from tests.waiting import wait
 
@@ -122,6 +126,23 @@ def test_a_tap_that_keeps_the_recorder_busy_gets_one_of_its_own(start: Start, si
     found = [Recording.read(each.paths[0]) for each in journals(journal_folder())]
     assert sorted(len(each.table.first) for each in found) == [2, 3]
     assert not any(each.damaged or each.table.misfits for each in found)
+
+
+async def test_a_client_that_ends_its_tap_leaves_the_recorder_to_the_other_taps(start: Start):
+    async with Wire(over_stdio(tap("--name", "first", code=SERVER), env=dict(os.environ))) as first:
+        first.transport.send(
+            Outgoing(raw=b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}', method="tools/list", id=1)
+        )
+        await first.until(lambda: first.lines)
+        (shared,) = {*await asyncio.to_thread(recorders, 1)}
+        other = await asyncio.to_thread(start, "--timeout", "0.2", "--name", "other")
+        assert {*await asyncio.to_thread(recorders, 2)} == {shared}
+        await first.transport.close()
+        assert first.all(ProcessesEnded) == []
+    other.call(7, "hangs", hang=True)
+    assert (await asyncio.to_thread(other.read))["result"]["isError"]
+    assert {*await asyncio.to_thread(recorders, 1)} == {shared}
+    assert other.end() == 0
 
 
 def test_an_error_in_one_tap_does_not_reach_another_one(start: Start):
