@@ -43,7 +43,12 @@ class AttachScreen(ReplayScreen):
         return keys(ATTACHED, RECORDING, EVERYWHERE)
 
     def on_mount(self) -> None:
-        where = self._where and safe(", process {}", brief(self._where, 60))
+        where = brief(self._where, 60)
+        # A client is named by its process, which is not said again.
+        if isinstance(self.replay, ClientRecording):
+            where = where and safe(" in {}", where.partition(" ")[2])
+        else:
+            where = where and safe(", process {}", where)
         self.show_message(
             safe("Attached to {}{}. Leaving keeps it running.", self.client_name, where), "muted", seconds=3
         )
