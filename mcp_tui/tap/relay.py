@@ -506,6 +506,8 @@ def wait_for_rest(direction: ByteStream, *, wanted: bool, hurried: Callable[[], 
 def obey(recorder: RecorderLink, up: ByteStream, down: ByteStream) -> None:
     """Carries out the orders of the recorder: to pause, to end a request for the client, to say something to the server."""
     while (order := recorder.next()) is not None:
+        if "allow" in order:
+            carry_out(order, up, down)
         if "hold" not in order:
             continue
         paused = down.pause(LINE_SECONDS)

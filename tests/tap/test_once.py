@@ -437,14 +437,14 @@ def test_a_person_lets_a_refused_repeat_through(tmp_path: Any) -> None:
             return bool(allowed)
 
         wait(is_allowed)
+        again.call(4, "send")
+        answer = again.read()
+        assert (answer["id"], "_meta" in answer["result"]) == (4, False)
         (session,) = allowed
         assert (
             run("cancel", "--allow", f"{session}/3").err
             == "mcp-tui: Not allowed: it was not refused by tap --once.\n"
         )
-        again.call(4, "send")
-        answer = again.read()
-        assert (answer["id"], "_meta" in answer["result"]) == (4, False)
         assert again.end() == 0
     assert mail.works == ["mail"] * 3
     over()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ import pytest
 
 from mcp_tui.client.client import DEFAULT_REASON, Client
 from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.live import control
@@ -24,7 +26,7 @@ from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.screens import picker
 from mcp_tui.tui.screens.attach import AttachScreen
 from tests.control import Control
-from tests.tap.test_once import Mail
+from tests.tap.test_once import Mail, over
 from tests.tui.driving import Hands
 from tests.waiting import HANG, until, wait
 
@@ -88,17 +90,27 @@ async def test_a_refused_repeat_is_let_through_by_its_key(tmp_path: Path):
         client.process.kill()
         client.process.wait()
     mail.go.touch()
+    over()  # the session of the killed tap is listed no longer
     with mail.client() as client:
         client.call(2, "send")
         assert NOT_SENT in client.read()["result"]["_meta"]
-        wait(lambda: len(sessions()[0]) == 1)
-        (session,) = sessions()[0]
-        app = WorkbenchApp(None, opening=partial(AttachScreen, session, Recording(session.summary.recording)))
+        opened: list[tuple[Running, Recording]] = []
+
+        def is_open() -> bool:
+            for session in sessions()[0]:
+                with suppress(RecordingError):  # its file gets another name when the server has said its own
+                    opened.append((session, Recording(session.summary.recording)))
+            return bool(opened)
+
+        wait(is_open)
+        (one,) = opened
+        app = WorkbenchApp(None, opening=partial(AttachScreen, *one))
         async with app.run_test(size=(80, 24)) as pilot:
             shown = Attached(app, pilot)
             await shown.until(
                 lambda: (at := shown.bench.table.selected) and at.guard and at.guard.how == "refused"
             )
+            app.guard.release()  # as if the row had been there for long enough
             await shown.press(*ALLOW["request.allow"])
             # what is said, not what is still on the screen: on a busy machine a look may come after its 6 s
             await shown.until(lambda: "The next call that is equal to 2" in shown.bench.keys.said)
