@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple, cast
 
 from mcp_tui.protocol import events as ev
@@ -152,6 +153,19 @@ class _Call(NamedTuple):
         return self.requests.get(self.id)
 
 
+class Earlier(NamedTuple):
+    """A call in the recording ``session`` of an ended session; its client does not know the outcome.
+
+    ``ended_at`` is in monotonic seconds; ``outcome`` and ``after`` are as in :class:`~mcp_tui.protocol.events.Repeat`.
+    """
+
+    session: str
+    id: RequestId
+    ended_at: float
+    outcome: str
+    after: float | None
+
+
 def _first_of(call: _Call, row: Request) -> tuple[str, RequestId]:
     """Returns the session and the id of the first call that a call repeats; its own if it repeats none."""
     if row.repeat is None:
@@ -167,6 +181,8 @@ class Repeats:
         self._by_key: dict[tuple[str, bytes], list[int]] = {}
         self._number = 0
         self.safe = SafeTools()
+        self.earlier: Callable[[str, bytes, float], Earlier | None] | None = None
+        """Returns the call of an ended session that a call repeats, by its client, its identity, and its time."""
 
     def called(
         self, requests: Requests, row: Request, params: Json, *, client: str, session: str, at: float
@@ -183,6 +199,19 @@ class Repeats:
             self._number += 1
             self._calls[self._number] = _Call(requests, row.id, session, key)
             equal.append(self._number)
+        if (
+            first is None
+            and self.earlier is not None
+            and (known := self.earlier(client, found, at)) is not None
+        ):
+            return ev.Repeat(
+                at=at,
+                id=row.id,
+                repeat_of=known.id,
+                first_outcome=known.outcome,
+                first_after=known.after,
+                session=known.session,
+            )
         if first is None or (of := first.row) is None:
             return None
         late = evidence.late_answer(of)
@@ -194,6 +223,19 @@ class Repeats:
             first_after=None if late is None else round(late.after, 6),
             session="" if first.requests is requests else first.session,
         )
+
+    def given_up(self, requests: Requests, session: str, at: float) -> list[tuple[str, bytes, Earlier]]:
+        """Returns the remembered calls of a session whose outcome is unknown, with their clients and identities."""
+        rows = [(call, call.row) for call in self._calls.values() if call.requests is requests]
+        answered = {_first_of(call, row) for call, row in rows if row is not None and is_known(row)}
+        found: list[tuple[str, bytes, Earlier]] = []
+        for call, row in rows:
+            if row is not None and is_given_up(row) and _first_of(call, row) not in answered:
+                late = evidence.late_answer(row)
+                after = None if late is None else round(late.after, 6)
+                ended_at = at if row.ended_at is None else row.ended_at
+                found.append((*call.key, Earlier(session, row.id, ended_at, first_outcome(row, at), after)))
+        return found
 
     def _first(self, key: tuple[str, bytes], at: float) -> _Call | None:
         """Returns the oldest equal call whose outcome is unknown; forgets those with a known one."""

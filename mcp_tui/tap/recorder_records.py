@@ -39,8 +39,9 @@ if TYPE_CHECKING:
         client: NotRequired[int]  # the process id of the client
 
     class StdioBegin(Begin):
-        """The same over stdio, with the server's command, program, and process id."""
+        """The same over stdio, with the server's command, program, process id, and working directory."""
 
+        folder: str
         command: list[str]
         path: str
         pid: int

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mcp_tui.tap.once_stdio import StdioGuard
     from mcp_tui.tap.recorder_records import Order, StdioBegin, TapOptions
 
-_OF_ONE_RUN = ("at", "client", "pid", "path")
+_OF_ONE_RUN = ("at", "client", "pid", "path", "folder")
 """What is not the same each time that a client starts a tap."""
 
 STDERR = 2
@@ -299,6 +299,14 @@ class ByteStream:
             self._pieces[:] = [passed]
 
 
+def _folder() -> str:
+    """Returns the working directory; empty if it was deleted."""
+    try:
+        return os.getcwd()  # noqa: PTH109 - pathlib is a costly import
+    except OSError:
+        return ""
+
+
 class Relay:
     """A running tap."""
 
@@ -311,6 +319,7 @@ class Relay:
             "command": server.command,
             "path": server.path,
             "client": self._parent,
+            "folder": _folder(),
             "at": monotonic(),
             "pid": 0,
         }
@@ -384,7 +393,7 @@ class Relay:
         from mcp_tui.tap.once_stdio import StdioGuard, made
 
         options = sorted((name, value) for name, value in self.begin.items() if name not in _OF_ONE_RUN)
-        where = [os.getcwd(), options]  # noqa: PTH109
+        where = [self.begin["folder"], options]
         guard = StdioGuard(*made(policy, where, self.begin.get("name", "")), up, down)
         up.guard = down.guard = guard
         return guard

@@ -18,6 +18,7 @@ from mcp_tui.protocol.messages import Batch, Frame, Json, as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import Kind
 from mcp_tui.tap import recorder_records, relay
+from mcp_tui.tap.earlier_taps import EarlierTaps
 from mcp_tui.tap.observed_session import ObservedSession, salvaged
 from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.tap.server_end import ServerEnd
@@ -60,6 +61,11 @@ class StdioRecorder(ObservedSession):
         super().__init__(loop, "stdio", store, target.name or Path(command[0]).name, begin, chosen.tap)
         self.over = False
         self.open_sessions = (self,)
+        self._earlier_taps: EarlierTaps | None = None
+        # With --once the guard knows the calls of earlier taps, and decides about them.
+        if store.writers and "once" not in begin:
+            self._earlier_taps = EarlierTaps(command, begin.get("name", ""), begin.get("folder", ""))
+            self.ledger.repeats.earlier = self._earlier_taps.repeated
         self._framers = {kind: LineFramer(relay.SIFTED_BYTES) for kind in recorder_records.MOVED}
         self._torn: set[bytes] = set()
         """Streams whose next bytes belong to a line whose start was dropped."""
@@ -276,6 +282,13 @@ class StdioRecorder(ObservedSession):
         self.ledger.closed(detail, at=at, expected=expected)
         self.ledger.perform()
         self.over = True
+
+    def end(self) -> None:
+        """Closes the journal and the control socket, and leaves calls with an unknown outcome to later taps."""
+        if self._earlier_taps is not None:
+            ledger = self.ledger
+            self._earlier_taps.keep(ledger.repeats, ledger.requests, ledger.session, monotonic())
+        super().end()
 
     # -- what the tap says -------------------------------------------------------------------------------------
 
