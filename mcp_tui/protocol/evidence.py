@@ -86,6 +86,7 @@ CONFIRMED: Final = "server confirmed: task cancelled"
 """The detail of a task that the server reported as cancelled, regardless of later reports."""
 
 NO_TASK_ID: Final = "the server sent no task id, so the task cannot be cancelled and may still be running"
+STILL_RUNNING: Final = "; the server may still be running it"
 
 CLOSED_FIRST: Final = "the connection was closed before it could be written"
 """The detail of a cancel that was still unsent at the end of the session."""

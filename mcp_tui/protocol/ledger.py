@@ -48,7 +48,7 @@ from mcp_tui.protocol.clocks import Clocks
 from mcp_tui.protocol.core import NOBODY, Core, Live
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, RequestId, Signal
-from mcp_tui.protocol.evidence import CLOSED_FIRST, NO_TASK_ID
+from mcp_tui.protocol.evidence import CLOSED_FIRST, NO_TASK_ID, STILL_RUNNING
 from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.messages import Batch, Frame, Json, ResponseFrame, as_object, shown
 from mcp_tui.protocol.ports import LedgerPort
@@ -419,7 +419,7 @@ class Ledger(Core):
                 self.settle(row, detail, at)
         elif row.open:
             old = self.negotiated.revision is not None and not self.negotiated.modern
-            self.lose(row, f"{detail}; the server may still be running it" if old else detail, at)
+            self.lose(row, f"{detail}{STILL_RUNNING}" if old else detail, at)
 
     def refused(self, id: RequestId, detail: str, *, at: float, status: int = 0, seq: int = 0) -> None:
         """Notes that a request was not accepted. Without an HTTP status the request is lost, with one it failed."""
@@ -482,8 +482,13 @@ class Ledger(Core):
                     self.settle(row, text, at)
             elif row.id in self.live:
                 self.rounds.stop_gathering(row, "the connection is gone")
-                running = f"{detail}; its task {row.task_id} may still be running" if row.task_id else detail
-                self.lose(row, running, at)
+                running = ""
+                if row.task_id:
+                    running = f"; its task {row.task_id} may still be running"
+                elif row.round_sent_at is not None and self.negotiated.transport == "sse" and not expected:
+                    # All answers of HTTP+SSE share one stream, which a proxy may cut; its end is not a cancel.
+                    running = STILL_RUNNING
+                self.lose(row, f"{detail}{running}", at)
 
     def receiving_ended(self, detail: str, *, at: float, expected: bool = False) -> None:
         """Stops watching all cancelled requests; :meth:`closed` follows with the reason.

@@ -224,6 +224,8 @@ def test_c44_a_connection_that_we_end_says_nothing_of_a_cancelled_request(wire: 
 
 @notifying
 def test_c33_c41_c42_a_connection_that_closes_leaves_nothing_in_flight(wire: Wire) -> None:
+    # nginx 1.22.1 cuts a silent event stream of HTTP+SSE after 60 s, and the tool works on (docs/findings-proxies.md).
+    more = "; the server may still be running it" if wire.transport == "sse" else ""
     play(
         wire.in_flight("tools/call", "tools/call", "tools/call", "tools/call"),
         at(1).completes(1),
@@ -241,7 +243,7 @@ def test_c33_c41_c42_a_connection_that_closes_leaves_nothing_in_flight(wire: Wir
         "CancelSignalled 3 signal=none reason_delivered=False",
         "Settled 2 detail='server exited with code 3'",
         "Settled 3 detail='server exited with code 3'",
-        "Lost 4 detail='server exited with code 3'",
+        f"Lost 4 detail='server exited with code 3{more}'",
         "Lost 5 detail='server exited with code 3'",
         "Disconnected detail='server exited with code 3' after=0.5 ids=(2, 3, 4, 5)",
         at(3.5).deadline(None),
