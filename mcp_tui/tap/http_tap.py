@@ -20,9 +20,8 @@ import signal
 import socket
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
-from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Thread
@@ -45,8 +44,8 @@ from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, PAUSE_SECONDS, SWITCH
 from mcp_tui.tap.withheld_answers import WithheldAnswers
 from mcp_tui.transport.base import Challenge, spawn
+from mcp_tui.transport.h11_client import Body, H11Client, PlainResponse
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, fields_of
-from mcp_tui.transport.http_client import TOKEN, HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding, is_never_connected, media_type
 from mcp_tui.transport.targets import HttpTarget
 
@@ -406,7 +405,16 @@ class ProxiedExchange:
         """Looks whether all that is owed was given."""
         self._answered.set()
 
-    async def _body(self) -> AsyncGenerator[bytes]:
+    def _body(self) -> Body:
+        if not self._has_body:
+            return None
+        if not self._complete:
+            return self._parts()
+        pieces, self._pieces, self._waiting = [*self._pieces], deque(), 0
+        self._connection.pace(paused=False)
+        return pieces
+
+    async def _parts(self) -> AsyncGenerator[bytes]:
         while self._pieces or not self._complete:
             if not self._pieces:
                 self._arrived.clear()
@@ -424,22 +432,8 @@ class ProxiedExchange:
         client, why, guard = self.tap.client, "", self.tap.guard
         self.forwards = True
         try:
-            body: Any = self._body() if self._has_body else None
-            send = partial(
-                client.request,
-                self.method,
-                {},
-                exact=self.headers,
-                signed_in=self._signed_in,
-                to=self.address,
-            )
-            async with send(body) as response:
-                if self._passed is None or not await self.tap.renewed(response, self.headers):
-                    await self._pass(response)
-                    return
-            body = b"".join(self._passed) or None
-            async with send(body) as response:
-                await self._pass(response)
+            if not await self._send(self._take, self._body()):
+                await self._send(self._pass, b"".join(self._passed or ()))
         except EXPECTED as error:
             why = client.failure_text(error)
             self._connected = not is_never_connected(error)
@@ -456,8 +450,18 @@ class ProxiedExchange:
         del self.tap.exchanges[self.number]
         self._put(recorder_records.EXCHANGE_END, why.encode())
 
-    async def _pass(self, response: Any) -> None:
-        moved = self._signed_in and response.status_code in (307, 308)
+    async def _send(self, take: Callable[[PlainResponse], Awaitable[bool]], body: Body) -> bool:
+        send, to = self.tap.client.exchange, self.address
+        return await send(self.method, self.headers, body, take, signed_in=self._signed_in, to=to)
+
+    async def _take(self, response: PlainResponse) -> bool:
+        """Passes the response, unless the request is to be sent again; returns whether it passed."""
+        if self._passed is not None and await self.tap.renewed(response, self.headers):
+            return False
+        return await self._pass(response)
+
+    async def _pass(self, response: PlainResponse) -> bool:
+        moved = self._signed_in and response.status in (307, 308)
         headers = [
             (
                 name,
@@ -465,13 +469,13 @@ class ProxiedExchange:
                 if name.lower() == b"location"
                 else value,
             )
-            for name, value in end_to_end(response.headers.raw)
+            for name, value in end_to_end(response.raw)
         ]
         await self.tap.free.wait()
         # Recorded and handed on only outside of a pause: what the recorder has read when it decides is all that the client
         # has.
-        self._put(recorder_records.RESPONSE, as_head(b"%d" % response.status_code, response.headers.raw))
-        self._status, guard = response.status_code, self.tap.guard
+        self._put(recorder_records.RESPONSE, as_head(b"%d" % response.status, response.raw))
+        self._status, guard = response.status, self.tap.guard
         reader = None if guard is None else guard.began(self, response.headers)
         encoding = foreign_encoding(response.headers)
         streams = media_type(response.headers) == EVENT_STREAM_TYPE and (not encoding or encoding in WRAPPED)
@@ -484,10 +488,8 @@ class ProxiedExchange:
             self._pipe = CompressedPipe(pipe, encoding) if encoding else pipe
         if self.listens and not self._begun:
             self._begun = True
-            self._connection.begin(
-                response.status_code, headers, response.extensions.get("reason_phrase", b"")
-            )
-        async for data in response.aiter_raw():
+            self._connection.begin(response.status, headers, response.reason)
+        async for data in response.body:
             await self.tap.free.wait()
             self._put(recorder_records.FROM_SERVER, data)
             if guard is not None and reader is not None:
@@ -510,6 +512,7 @@ class ProxiedExchange:
             self._connection.send(self._pipe.close())
         if self.listens:
             self._connection.end()
+        return True
 
     def _named(self, event: bytes) -> bytes:
         """Returns the ``endpoint`` event of HTTP+SSE with the tap's address instead of the server's."""
@@ -578,7 +581,7 @@ class HttpTap:
     ) -> None:
         self.addresses = ServerAddresses(target.url)
         self.access = access
-        self.client = HttpClient(target, connect_timeout=UPSTREAM_CONNECT_SECONDS, tokens=tokens, by_h11=True)
+        self.client = H11Client(target, connect_timeout=UPSTREAM_CONNECT_SECONDS, tokens=tokens)
         self.connections: set[ClientConnection] = set()
         self.exchanges: dict[int, ProxiedExchange] = {}
         self.numbers = count(1)
@@ -620,14 +623,14 @@ class HttpTap:
             self._refused = True
             warn(f"a request was refused. {why}")
 
-    async def renewed(self, response: Any, headers: Headers) -> bool:
+    async def renewed(self, response: PlainResponse, headers: Headers) -> bool:
         """Returns whether a request was refused and can be sent again, because the stored sign-in gave a new token."""
         given = any(name.lower() == b"authorization" for name, _ in headers)
-        if response.status_code not in (401, 403) or self._tokens is None or given:
+        if response.status not in (401, 403) or self._tokens is None or given:
             return False
         said = response.headers.get("www-authenticate", "")
-        renewed = await self._tokens.renew(Challenge(response.status_code, said, response.extensions[TOKEN]))
-        if not renewed and response.status_code == 401 and not self._advised:
+        renewed = await self._tokens.renew(Challenge(response.status, said, response.sent))
+        if not renewed and response.status == 401 and not self._advised:
             self._advised = True
             warn("the server requires sign-in. Use mcp-tui login URL, or have the client send Authorization.")
         return renewed
@@ -706,28 +709,28 @@ class HttpTap:
         if self.guard is not None and not self.guard.cancelled_by_tap(body, session):
             return
         signed_in = self.addresses.is_endpoint(target)
-        exchange = self.client.request(
-            "POST",
-            {},
-            body.encode(),
-            exact=headers,
-            signed_in=signed_in,
-            to=self.addresses.of(target, signed_in=signed_in),
-            # A cancel waits for no request that is still connecting.
-            urgent=True,
-            flushed=lambda: self.record(
-                recorder_records.SENT, json.dumps([order.get("about"), body]).encode(), number
-            ),
-        )
+
+        async def take(response: PlainResponse) -> None:
+            self.record(recorder_records.RESPONSE, as_head(b"%d" % response.status, response.raw), number)
+            async for data in response.body:
+                self.record(recorder_records.FROM_SERVER, data, number)
 
         async def post() -> None:
             why = ""
             try:
-                async with exchange as response:
-                    head = as_head(b"%d" % response.status_code, response.headers.raw)
-                    self.record(recorder_records.RESPONSE, head, number)
-                    async for data in response.aiter_raw():
-                        self.record(recorder_records.FROM_SERVER, data, number)
+                await self.client.exchange(
+                    "POST",
+                    headers,
+                    body.encode(),
+                    take,
+                    signed_in=signed_in,
+                    to=self.addresses.of(target, signed_in=signed_in),
+                    # A cancel waits for no request that is still connecting.
+                    urgent=True,
+                    flushed=lambda: self.record(
+                        recorder_records.SENT, json.dumps([order.get("about"), body]).encode(), number
+                    ),
+                )
             except EXPECTED as error:
                 why = self.client.failure_text(error)
             self.record(recorder_records.EXCHANGE_END, why.encode(), number)

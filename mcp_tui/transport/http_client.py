@@ -48,10 +48,6 @@ _ONE_CONNECTION: Final = httpx.Limits(
 
 Headers = Sequence[tuple[bytes, bytes]]
 
-HttpxConnection = httpx.AsyncBaseTransport
-"""A connection with the interface of httpx, which carries one request at a time, and connects when needed."""
-
-
 AGAIN: Final = (0.05, 0.1, 0.2)
 """The seconds before each further attempt to connect after a refusal or reset.
 
@@ -150,9 +146,8 @@ class HttpClient:
         *,
         connect_timeout: float,
         tokens: TokenSource | None = None,
-        by_h11: bool = False,
     ) -> None:
-        """Checks the URL and the headers. With ``by_h11``, connections without a proxy use h11 alone."""
+        """Checks the URL and the headers."""
         self.address = parse(target.url)
         self._target = target
         self._given = _checked([*target.headers.items(), *target.repeated])
@@ -163,12 +158,14 @@ class HttpClient:
         self.tokens = None if b"authorization" in self._given else tokens
         """The source of the token of each request; ``None`` if the user gave an ``Authorization`` header."""
         self._insecure = target.insecure
-        self._by_h11 = by_h11
         # The client decides how long an answer may take: a tool may run for hours, and a stream may be silent for hours.
         self._timeout = {"connect": connect_timeout, "pool": None, "read": None, "write": None}
-        self._make: Callable[[], HttpxConnection] | None = None
+        self._make: Callable[[], Any] | None = None
         """The function that makes an unopened connection; ``None`` before :meth:`open` and after :meth:`close`."""
-        self._idle: dict[HttpxConnection, asyncio.TimerHandle] = {}
+        self._idle: dict[Any, float] = {}
+        """The idle connections, and since when they are; the newest is last."""
+        self._closing: asyncio.TimerHandle | None = None
+        """Closes the connections that are idle for too long."""
         # Separate slots, because a cancel must not wait for calls that are still connecting.
         self._slots = {urgent: ConnectionSlots() for urgent in (True, False)}
         self.proxy: Proxy | None = None
@@ -186,23 +183,7 @@ class HttpClient:
         context = self._context()
         try:
             self.proxy = find(self.address)
-            if self._by_h11 and self.proxy is None:
-                from mcp_tui.transport.h11_connection import H11Connection  # only the tap needs it
-
-                self._make = partial(H11Connection, context)
-                return
-            made = None if self.proxy is None else httpx.Proxy(self.proxy.url)
-            self._make = partial(
-                httpx.AsyncHTTPTransport,
-                verify=context,
-                trust_env=False,
-                limits=_ONE_CONNECTION,
-                proxy=made,
-                socket_options=_KEEP_ALIVE,
-            )
-            # A connection is made once and discarded, because only this raises httpx's errors about a proxy, such as SOCKS
-            # without its package.
-            self._make()
+            self._make = self._maker(context)
         except ImportError as error:
             text = "The proxy of the environment is a SOCKS proxy. Install mcp-tui with the extra 'socks' to use it."
             raise TransportError(text) from error
@@ -210,6 +191,21 @@ class HttpClient:
             raise TransportError(
                 f"Cannot use the proxy of the environment: {readable(str(error))}."
             ) from error
+
+    def _maker(self, context: ssl.SSLContext) -> Callable[[], Any]:
+        """Returns the function that makes a connection."""
+        made = partial(
+            httpx.AsyncHTTPTransport,
+            verify=context,
+            trust_env=False,
+            limits=_ONE_CONNECTION,
+            proxy=None if self.proxy is None else httpx.Proxy(self.proxy.url),
+            socket_options=_KEEP_ALIVE,
+        )
+        # A connection is made once and discarded, because only this raises httpx's errors about a proxy, such as SOCKS
+        # without its package.
+        made()
+        return made
 
     def _context(self) -> ssl.SSLContext:
         if self.address.secure and not self._insecure:
@@ -296,11 +292,7 @@ class HttpClient:
             raise
         finally:
             course.place.close()
-        self._idle[connection] = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._drop, connection)
-        self._let_in()
-        if self._make is None:
-            # close() was called meanwhile, and did not close this connection, which was in use.
-            self._drop(connection)
+        self._rest(connection)
 
     def _outgoing(
         self,
@@ -321,8 +313,8 @@ class HttpClient:
         return sent, [(b"Host", url.netloc), *exact, *added, *own]
 
     async def _obtain(
-        self, make: Callable[[], HttpxConnection], slots: ConnectionSlots, place: contextlib.ExitStack
-    ) -> HttpxConnection:
+        self, make: Callable[[], Any], slots: ConnectionSlots, place: contextlib.ExitStack
+    ) -> Any:
         """Returns the idle connection that was used last, or else a new one as soon as there is a slot.
 
         While waiting for a slot, it takes a connection that becomes idle, because new connections may hang until their
@@ -338,10 +330,31 @@ class HttpClient:
             slots.free -= 1
             place.callback(self._leave, slots)
             return make()
-        found, timer = self._idle.popitem()
-        timer.cancel()
+        found, _ = self._idle.popitem()
         self._let_in()  # a slot for which this request was called is still free
         return found
+
+    def _rest(self, connection: Any) -> None:
+        """Keeps a connection that is free again for the next request."""
+        self._idle[connection] = asyncio.get_running_loop().time()
+        self._let_in()
+        if self._make is None:
+            # close() was called meanwhile, and did not close this connection, which was in use.
+            self._drop(connection)
+        elif self._closing is None:
+            self._close_later(IDLE_SECONDS)
+
+    def _close_later(self, seconds: float) -> None:
+        # One timer for all connections, because a timer for each request costs more than this.
+        self._closing = asyncio.get_running_loop().call_later(seconds, self._close_idle)
+
+    def _close_idle(self) -> None:
+        self._closing, now = None, asyncio.get_running_loop().time()
+        for connection, since in [*self._idle.items()]:
+            if since + IDLE_SECONDS > now:
+                return self._close_later(since + IDLE_SECONDS - now)
+            self._drop(connection)
+        return None
 
     def _leave(self, slots: ConnectionSlots) -> None:
         slots.free += 1
@@ -353,8 +366,8 @@ class HttpClient:
             if (self._idle or slots.free) and slots.call():
                 return
 
-    def _drop(self, connection: HttpxConnection) -> None:
-        self._idle.pop(connection).cancel()
+    def _drop(self, connection: Any) -> None:
+        del self._idle[connection]
         spawn(connection.aclose(), name="close an idle connection")
 
     def _headers(self, protocol: Mapping[str, str], cookies: str, host: bytes) -> list[tuple[bytes, bytes]]:
@@ -379,13 +392,13 @@ class HttpClient:
     async def close(self) -> None:
         """Closes idle connections and accepts no more requests."""
         self._make = None
+        if self._closing is not None:
+            self._closing.cancel()
         while self._idle:
-            connection, timer = self._idle.popitem()
-            timer.cancel()
-            await connection.aclose()
+            await self._idle.popitem()[0].aclose()
 
 
-async def _response(connection: HttpxConnection, request: httpx.Request) -> httpx.Response:
+async def _response(connection: httpx.AsyncBaseTransport, request: httpx.Request) -> httpx.Response:
     """Returns the response to a request; tries again if the connection is refused or reset while it is made."""
     # If the connection itself failed, no byte of the request was sent, so a call is not made twice.
     for pause in AGAIN:

@@ -7,11 +7,13 @@ import gzip
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
+from mcp_tui.transport.h11_client import H11Client, PlainResponse
 from mcp_tui.transport.http_client import HttpClient
 from mcp_tui.transport.http_errors import EXPECTED
 from mcp_tui.transport.targets import HttpTarget
@@ -47,12 +49,19 @@ RESPONSES: Final = {
 }
 
 
+async def taken(response: PlainResponse) -> tuple[object, ...]:
+    return response.status, response.raw, response.reason, b"".join([each async for each in response.body])
+
+
 async def outcome(url: str, *, by_h11: bool) -> tuple[object, ...]:
     """What a request comes to: status, headers, and body; or the sentence about its failure."""
-    client = HttpClient(HttpTarget(url=url), connect_timeout=10, by_h11=by_h11)
+    client = (H11Client if by_h11 else HttpClient)(HttpTarget(url=url), connect_timeout=10)
     client.open()
+    headers = [(b"A", b"b")]
     try:
-        async with client.request("POST", {}, b"{}", exact=[(b"A", b"b")]) as response:
+        if isinstance(client, H11Client):
+            return await client.exchange("POST", headers, b"{}", taken, signed_in=True, to=client.address)
+        async with client.request("POST", {}, b"{}", exact=headers) as response:
             body = b"".join([each async for each in response.aiter_raw()])
             return response.status_code, response.headers.raw, response.extensions["reason_phrase"], body
     except EXPECTED as error:
@@ -123,30 +132,29 @@ async def test_one_connection_carries_one_request_after_the_other_and_a_body_in_
                 writer.write(SIZED)
         writer.close()
 
+    async def left(response: PlainResponse) -> None:
+        assert response.status == 200
+
     async def pieces() -> AsyncGenerator[bytes]:
         yield b"first"
         await asyncio.sleep(0)
         yield b"second"
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        client = HttpClient(
-            HttpTarget(url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"),
-            connect_timeout=10,
-            by_h11=True,
-        )
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+        client = H11Client(HttpTarget(url=url), connect_timeout=10)
         client.open()
-        for body in (None, pieces(), None):
-            async with client.request("POST", {}, body, exact=[]) as response:
-                assert b"".join([each async for each in response.aiter_raw()]) == b"hello"
+        send = partial(client.exchange, signed_in=True, to=client.address)
+        for body in (None, pieces(), [b"third", b"fourth"], None):
+            assert (await send("POST", [], body, taken))[-1] == b"hello"
         # One that is left before its end takes its connection with it.
-        async with client.request("GET", {}, exact=[]):
-            pass
-        async with client.request("GET", {}, exact=[]) as response:
-            assert response.status_code == 200
+        await send("GET", [], None, left)
+        assert (await send("GET", [], None, taken))[0] == 200
         await client.close()
     first, second = asked
-    assert first.count(b"POST /mcp HTTP/1.1 ") == 3
+    assert first.count(b"POST /mcp HTTP/1.1 ") == 4
     assert b"5\r\nfirst\r\n6\r\nsecond\r\n0\r\n\r\n" in first
+    assert b"5\r\nthird\r\n6\r\nfourth\r\n0\r\n\r\n" in first
     assert first.endswith(b"GET /mcp HTTP/1.1 ")
     assert second == b"GET /mcp HTTP/1.1 "
 
@@ -166,14 +174,13 @@ async def test_a_response_that_nobody_asked_for_is_not_taken_for_the_next_one(wh
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
-        client = HttpClient(HttpTarget(url=url), connect_timeout=10, by_h11=True)
+        client = H11Client(HttpTarget(url=url), connect_timeout=10)
         client.open()
         for _ in range(2):
-            async with client.request("GET", {}, exact=[]) as response:
-                assert response.status_code == 200
-                assert b"".join([each async for each in response.aiter_raw()]) == b"hello"
+            got = await client.exchange("GET", [], None, taken, signed_in=True, to=client.address)
+            assert (got[0], got[-1]) == (200, b"hello")
             if when == "later" and not idle.is_set():
                 idle.set()
-                made: Any = [*vars(client)["_idle"]]
-                await until(lambda: made[0]._socket.unread)  # noqa: B023
+                (made,) = vars(client)["_idle"]
+                await until(lambda: not made.is_usable)  # noqa: B023
         await client.close()
