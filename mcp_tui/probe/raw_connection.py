@@ -180,6 +180,7 @@ class ProbeConnection(base.Silence):
         self.server = server
         self.store = store
         self.arrivals: list[Arrival] = []
+        self._is_closing = False
         self.discarded: list[Discarded] = []
         self.lost = ""
         """The reason why the connection ended, unless the probe ended it."""
@@ -264,14 +265,16 @@ class ProbeConnection(base.Silence):
 
     async def close(self) -> None:
         """Ends the connection and, over stdio, the server. Over HTTP the session is kept until the end of the run."""
+        self._is_closing = True
         await self.transport.close()
         self.store.close()
 
     # -- received messages: the sink of the transport -----------------------------------------------------------------
 
     def cut_off(self, *, raw: bytes, outline: bytes | None, at: float | None = None) -> None:
-        """Stores the start of a truncated message as a message that is not JSON."""
-        self.received(raw=raw, outline=outline, at=at)
+        """Stores the start of a truncated message as a message that is not JSON, unless the probe ended the server."""
+        if not self._is_closing:
+            self.received(raw=raw, outline=outline, at=at)
 
     def received(
         self,

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -218,9 +218,6 @@ class Probe:
         open until the end of the run.
         """
         server = self.server
-        # The arrivals are moved instead of copied, because a reused connection is released again.
-        server.noise += [each for each in connection.arrivals if each.kind == "noise"]
-        connection.arrivals = [each for each in connection.arrivals if each.kind != "noise"]
         if server.transport == "http":
             return
         if (server.slow_to_start or self.reuse) and not harmed and not connection.lost:
@@ -596,10 +593,11 @@ class Probe:
             self._found(Finding("P-22", Verdict.PASS, f"none of {len(traces)} requests was", tuple(counted)))
 
     def _judge_stdout(self) -> None:
-        """Judges P-32, over all connections."""
+        """Judges P-32, over all connections, also by what a server writes while it ends."""
         if not self._applies("P-32"):
             return
-        if noise := self.server.noise:
+        arrivals = chain(self.server.noise, *(each.arrivals for each in self._made))
+        if noise := [each for each in arrivals if each.kind == "noise"]:
             evidence = tuple(EvidenceItem("a line on stdout", None, each.frame) for each in noise[:3])
             one = "1 line on stdout was not a message"
             sentence = one if len(noise) == 1 else f"{len(noise)} lines on stdout were not messages"

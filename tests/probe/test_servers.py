@@ -124,7 +124,7 @@ KINDS: Final[dict[str, str]] = {
     "P-29": "idle busy child",
     "P-30": "exit iserror dead",
     "P-31": "idle busy child",
-    "P-32": "start cancel json",
+    "P-32": "start cancel json end",
     "P-33": "silent longer child",
     "P-34": "each override in-flight answered quiet",
 }

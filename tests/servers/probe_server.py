@@ -584,6 +584,10 @@ def over_stdio() -> None:
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
             session.handle(json.loads(line), write)
+    if (
+        RULE == "P-32" and KIND == "end"
+    ):  # as Python writes a plain print of a tool of mcp 2.3.0, which it kept until now
+        os.write(1, b"the tool printed this\n")
     time.sleep(0.1)  # a client that is killed closes its ends one by one
     poll = select.poll()
     poll.register(1, 0)
