@@ -20,9 +20,9 @@ from mcp_tui.protocol import evidence
 from mcp_tui.protocol.client_violations import REPEAT, ClientViolation
 from mcp_tui.protocol.descriptions import guard_words, repeat_words
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import Request, State, called, evolve, evolve_run
+from mcp_tui.protocol.requests import Request, State, add_count, called, evolve, evolve_run
 from mcp_tui.protocol.server_requests import ServerRequest, ServerRequests
-from mcp_tui.protocol.transitions import IllegalTransition, counts
+from mcp_tui.protocol.transitions import KINDS, IllegalTransition, counts
 
 CACHED: Final = 1024
 """The number of rows that are cached."""
@@ -31,17 +31,25 @@ NEAR: Final = 1000
 """The most events between two positions for which the changed rows are listed."""
 
 
+_PROGRESS: Final = KINDS.index(ev.Progress)
+_ANSWERS: Final = frozenset({KINDS.index(ev.Completed), KINDS.index(ev.Failed)})
+
+
 class RecordedRequests:
     """The requests of a recording at one position, with the interface of ``Requests`` that views need.
 
     ``position`` is the number of events that have happened. ``over`` means that the session has ended at this position.
     ``internal`` and ``logged_at`` also include requests and log messages after the position.
+
+    With ``is_brief``, the history of an answered request has only the last progress of each run, and the longest gap
+    between two is unknown. That makes a row in half the time.
     """
 
     sortable = CACHED
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, *, is_brief: bool = False) -> None:
         self.recording: Final = recording
+        self._is_brief = is_brief
         self.position = 0
         self.over = False
         self.order: Final = RecordedRows(self)
@@ -55,9 +63,9 @@ class RecordedRequests:
         self._ended = lru_cache(CACHED)(self._fold_server_request)
 
     @classmethod
-    def whole(cls, recording: Recording) -> RecordedRequests:
+    def whole(cls, recording: Recording, *, is_brief: bool = False) -> RecordedRequests:
         """Returns the requests at the end of a recording that was read completely."""
-        requests = cls(recording)
+        requests = cls(recording, is_brief=is_brief)
         requests.seek(len(recording.table))
         return requests
 
@@ -90,7 +98,8 @@ class RecordedRequests:
 
     def place(self, id: RequestId) -> int | None:
         """Returns the index of the row of an id in :attr:`order`, even if it is called later; ``None`` for an unknown id."""
-        return self.recording.table.known.get(written_id(id))
+        place = self.recording.table.place(written_id(id))
+        return None if place == NONE else place
 
     def parent(self, place: int) -> int | None:
         """Returns the place of the parent of an internal request; ``None`` without one."""
@@ -197,7 +206,10 @@ class RecordedRequests:
                 # The record of the call is damaged, and so is the id of its other events.
                 return called(ev.Called(at=self.recording.header.mono, id=place, method="?"))
             row = called(event)
-        self._folded[place] = row, self._continue(row, last)
+        self._folded[place] = (
+            row,
+            self._continue(row, last, is_brief=self._is_brief and self._is_answered(place)),
+        )
         if len(self._folded) > CACHED:
             self._folded.popitem(last=False)
         # Checked first, because at() reads the file.
@@ -218,7 +230,11 @@ class RecordedRequests:
             row.end(event)
         return row
 
-    def _continue(self, row: Request, last: int) -> int:
+    def _is_answered(self, place: int) -> bool:
+        over = self.recording.table.requests.over[place]
+        return over < self.position and self.recording.table.kinds[over] in _ANSWERS
+
+    def _continue(self, row: Request, last: int, *, is_brief: bool) -> int:
         """Applies the events of a row after the number ``last`` and before the position; returns the last one's number."""
         table, numbers = self.recording.table, array("I")
         number = table.after[last]
@@ -228,7 +244,11 @@ class RecordedRequests:
             number = table.after[number]
         # Runs of the same event, such as ten thousand progress events, are applied together, without reading each record.
         for (code, effect), run in groupby(numbers, lambda each: (table.kinds[each], table.effects[each])):
-            evolve_run(row, code, effect, array("I", run), self._apply)
+            same = array("I", run)
+            if is_brief and code == _PROGRESS:
+                add_count(row, ev.Progress, len(same) - 1)
+                del same[:-1]
+            evolve_run(row, code, effect, same, self._apply)
         return last
 
     def _apply(self, row: Request, number: int) -> None:

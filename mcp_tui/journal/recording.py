@@ -11,24 +11,40 @@ import io
 import re
 import weakref
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from mcp_tui.journal import records
-from mcp_tui.journal.event_table import OF_A_REQUEST, OF_THE_SERVER, RECORD_CODES, EventTable, written_id
+from mcp_tui.journal.event_table import (
+    OF_A_REQUEST,
+    OF_THE_SERVER,
+    REARMS,
+    RECORD_CODES,
+    EventTable,
+    written_id,
+)
+from mcp_tui.journal.frame_index import FrameIndex
 from mcp_tui.journal.journal_files import following_part, is_locked, open_parts, parts_of
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol.events import Connected, Event, RequestId
 from mcp_tui.protocol.messages import Json, as_text, number
+from mcp_tui.protocol.server_requests import NONE
 
 STRICT_BYTES: Final = 16 * 1024 * 1024
 """The most bytes of a recording whose records are all parsed when it is opened."""
 
 READ_BYTES: Final = 256 * 1024
 """The bytes read at a time, which fit into the caches of a processor."""
+
+_SHORT_BYTES: Final = 16 * 1024
+"""The bytes of a chunk below which parsing each line is faster than making the grammar of all."""
+
+_NO_END: Final = frozenset({b'\\"', b':"'})
+"""Ends of an id in quotation marks that only look like its end."""
 
 _BACK: Final = 100
 """The most events before a damaged one that are searched for a time."""
@@ -69,8 +85,7 @@ class Recording:
         self.removed = ""
         self.torn = False
         self.end = 0
-        self._frames = array("Q")
-        self._seqs = array("I")
+        self._frames = FrameIndex(self._read)
         self._read_to = 0
         self._following = 0
         try:
@@ -138,6 +153,7 @@ class Recording:
         Raises:
             RecordingError: the file cannot be read, or continues in another version of the format.
         """
+        size = 0
         while True:
             try:
                 self._file.seek(self.end)
@@ -155,30 +171,65 @@ class Recording:
                 chunk = chunk[: -len(last)]
             if not chunk:
                 return
-            for line in io.BytesIO(chunk):
-                # In a long file the start and the end of a line are enough, unless the line has an unusual form.
-                if self.strict or not line.endswith(b"}\n") or not self._take_line(line, self.end):
-                    self._take(line, self.end)
-                self.end += len(line)
-            yield min(1.0, self.end / max(1, self.size()))
+            self._take_chunk(chunk)
+            # The size is not asked for each chunk, because that looks for further parts.
+            size = size if self.end < size else self.size()
+            yield min(1.0, self.end / max(1, size))
 
-    def _take_line(self, line: bytes, offset: int) -> bool:
-        """Adds a record by the start of its line; returns false if the line must be parsed."""
+    def _take_chunk(self, chunk: bytes) -> None:
+        """Adds the records of complete lines."""
+        # In a long file the start and the end of a line are enough, unless the line has an unusual form.
+        by_start = not self.strict or (len(chunk) > _SHORT_BYTES and records.are_canonical(chunk))
+        table, start, offset, is_regular = self.table, self.end, self.end, by_start
+        add_offset, add_seq = self._frames.adders()
+        run: tuple[bytes, bytes] | None = None  # the name and id of the event before, if it is progress
+        rearms, further = False, array("Q")
         try:
-            record, name, _, id, _ = line.split(b",", 4)
-            if record == b'{"record":"frame"':
-                self._seqs.append(int(name.removeprefix(b'"seq":')))
-                self._frames.append(offset)
-                return True
-            # An unknown name raises a KeyError, so that the parser counts the record.
-            code = RECORD_CODES[name]
-        except (KeyError, ValueError, OverflowError):
-            return False
-        about = OF_A_REQUEST[code] or OF_THE_SERVER[code]
-        if about and b':"' in id and (id[-1:] != b'"' or id[-2:] in {b'\\"', b':"'}):
-            return False  # the id contains a comma, or something that looks like its end
+            for line in io.BytesIO(chunk):
+                try:
+                    if not by_start or not line.endswith(b"}\n"):
+                        raise ValueError
+                    record, name, _, id, _ = line.split(b",", 4)
+                    if record == b'{"record":"frame"':
+                        add_seq(int(name.removeprefix(b'"seq":')))
+                        add_offset(offset)
+                    elif (name, id) == run and rearms == (REARMS in line):
+                        further.append(offset)
+                    else:
+                        table.add_further(further)
+                        # An unknown name raises a KeyError, so that the parser counts the record.
+                        self._add_event(RECORD_CODES[name], id, line, offset)
+                        run, rearms = (
+                            (
+                                (name, id)
+                                if name == b'"event":"progress"' and table.rows[-1] != NONE
+                                else None
+                            ),
+                            REARMS in line,
+                        )
+                except (KeyError, ValueError, OverflowError):
+                    table.add_further(further)
+                    self.end, is_regular, run = offset, False, None
+                    self._take(line, offset)
+                offset += len(line)
+        finally:
+            table.add_further(further)
+            self.end = offset
+            self._frames.close_chunk(start, len(chunk), is_regular=is_regular)
+
+    def _add_event(self, code: int, id: bytes, line: bytes, offset: int) -> None:
+        """Adds an event by the start of its line.
+
+        Raises:
+            ValueError: the line must be parsed, because the id contains a comma, or something that looks like its end.
+        """
+        if (
+            b':"' in id
+            and (id[-1:] != b'"' or id[-2:] in _NO_END)
+            and (OF_A_REQUEST[code] or OF_THE_SERVER[code])
+        ):
+            raise ValueError
         self.table.add(code, id, line, offset)
-        return True
 
     def _take(self, line: bytes, offset: int) -> None:
         """Parses a line, and adds its record."""
@@ -198,8 +249,7 @@ class Recording:
                     name = "request_id" if OF_THE_SERVER[code] else "id"
                     self.table.add(code, written_id(record.get(name), name), line, offset)
             case "frame" if (head := records.read_head(record)) is not None:
-                self._frames.append(offset)
-                self._seqs.append(head.seq)
+                self._frames.add(offset, head.seq)
             case "session" if self._take_header(record):
                 pass
             case "gap":
@@ -242,10 +292,10 @@ class Recording:
 
         A damaged record has the time of the record before it, so that times never decrease.
         """
-        offsets = list(reversed(self.table.offsets[max(0, position - _BACK) : position]))
-        if position >= len(self.table) and self._frames:
-            offsets.insert(0, max((self._frames[-1], *self.table.offsets[-1:])))
-        found = (self._record(offset) for offset in offsets)
+        last = min(position, len(self.table))
+        found = map(self.record, range(last - 1, max(0, position - _BACK) - 1, -1))
+        if position >= len(self.table) and self._frames_before(last) < len(self._frames):
+            found = chain([self._frame(len(self._frames) - 1)], found)
         times = (number(record.get("mono")) for record in found if record is not None)
         return next((at for at in times if at is not None), self.header.mono)
 
@@ -274,26 +324,22 @@ class Recording:
 
     def frames_until(self, position: int) -> int:
         """Returns the number of frames before the last of the first ``position`` events; at the end, of all frames."""
-        offsets = self.table.offsets
-        if position >= len(offsets):
-            return len(self._frames)
-        return bisect_left(self._frames, offsets[position - 1]) if position else 0
+        return len(self._frames) if position >= len(self.table) else self._frames_before(position)
+
+    def _frames_before(self, position: int) -> int:
+        try:
+            return self._frames.before(self.table.offsets[position - 1]) if position else 0
+        except (OSError, ValueError):  # the file was closed
+            return 0
 
     def _head(self, frame: int) -> FrameHead | None:
         """Returns the head of a frame by its number from 0; ``None`` if its record is damaged."""
-        record = self._record(self._frames[frame])
+        record = self._frame(frame)
         return None if record is None else records.read_head(record)
 
     def find(self, seq: int) -> int | None:
         """Returns the number, from 0, of the frame with a sequence number; ``None`` if there is none."""
-        seqs = self._seqs
-        guess = bisect_left(seqs, seq)
-        if guess < len(seqs) and seqs[guess] == seq:
-            return guess
-        try:
-            return seqs.index(seq)
-        except ValueError:
-            return None
+        return self._frames.find(seq)
 
     def payload(self, seq: int) -> bytes | None:
         """Returns the bytes of a frame by its sequence number; ``None`` if it is missing or damaged."""
@@ -302,7 +348,7 @@ class Recording:
 
     def raw(self, frame: int) -> bytes | None:
         """Returns the bytes of a frame by its number from 0; ``None`` if its record is damaged."""
-        record = self._record(self._frames[frame])
+        record = self._frame(frame)
         return None if record is None else records.raw_of(record)
 
     def wall(self, at: float) -> float:
@@ -314,6 +360,16 @@ class Recording:
             return records.read_record(self.line(offset))
         except (OSError, ValueError):
             return None
+
+    def _frame(self, frame: int) -> dict[str, Json] | None:
+        try:
+            return self._record(self._frames.offset(frame))
+        except (OSError, ValueError):
+            return None
+
+    def _read(self, offset: int, size: int) -> bytes:
+        self._file.seek(offset)
+        return self._file.read(size) or b""
 
     def line(self, offset: int, size: int = -1) -> bytes:
         """Returns the line at an offset, or its first ``size`` bytes.
@@ -327,7 +383,7 @@ class Recording:
 
     def frame_offset(self, frame: int) -> int:
         """Returns the offset of a frame by its number from 0."""
-        return self._frames[frame]
+        return self._frames.offset(frame)
 
     # -- search ----------------------------------------------------------------------------------------------
 

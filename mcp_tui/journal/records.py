@@ -21,15 +21,16 @@ import binascii
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
+from enum import Enum
 from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from pydantic_core import from_json
+from pydantic_core import SchemaValidator, from_json
 
 from mcp_tui import __version__, clock
 from mcp_tui.protocol import events as ev
@@ -219,32 +220,32 @@ class _Plan(NamedTuple):
     """The form of the record of a class of events.
 
     ``keys`` has the keys of the record, ``head`` the first two values, and ``values`` returns the others. ``fields`` has the
-    name, key, and reader of each field, and ``texts`` the keys with free text.
+    name, key, and :func:`_reader` of each field, and ``texts`` the keys with free text.
     """
 
     keys: tuple[str, ...]
     head: tuple[str, str]
     values: attrgetter[tuple[Any, ...]]
-    fields: tuple[tuple[str, str, Callable[[Json], Any]], ...]
+    fields: tuple[tuple[str, str, frozenset[type], Callable[[Json], Any]], ...]
     texts: tuple[str, ...]
 
 
 @cache
 def _plan(kind: type[Any]) -> _Plan:
     hints = get_type_hints(kind)
-    made: list[tuple[str, str, Callable[[Json], Any]]] = []
+    made: list[tuple[str, str, frozenset[type], Callable[[Json], Any]]] = []
     texts: list[str] = []
     # ``seq`` comes last, because readers of long recordings need the other fields at the start of the line.
     for field in sorted(fields(kind), key=lambda field: field.name == "seq"):
         hint = hints[field.name]
         key = "mono" if field.name == "at" else field.name
-        made.append((field.name, key, _reader(hint)))
+        made.append((field.name, key, *_reader(hint)))
         if hint in {str, str | None} and field.name not in STRUCTURAL:
             texts.append(key)
     return _Plan(
-        keys=("record", "event", *(key for _, key, _ in made)),
+        keys=("record", "event", *(key for _, key, *_ in made)),
         head=("event", name_of(kind)),
-        values=attrgetter(*(name for name, _, _ in made)),
+        values=attrgetter(*(name for name, *_ in made)),
         fields=tuple(made),
         texts=tuple(texts),
     )
@@ -276,7 +277,11 @@ def decode_event(record: dict[str, Json]) -> ev.Event:
 
 
 def _build(kind: type[Decoded], record: dict[str, Json]) -> Decoded:
-    values = {name: read(record[key]) for name, key, read in _plan(kind).fields if key in record}
+    values: dict[str, Any] = {}
+    for name, key, plain, convert in _plan(kind).fields:
+        if key in record:
+            value = record[key]
+            values[name] = value if type(value) in plain else convert(value)
     try:
         return kind(**values)
     except TypeError as error:  # a field is missing
@@ -287,13 +292,69 @@ _PLAIN_TYPES: Final = frozenset({str, int, bool, NoneType})
 """The types of fields that JSON values have."""
 
 
-def _reader(hint: Any) -> Callable[[Json], Any]:
-    """Returns a function that converts JSON to a type; it raises a ``ValueError`` for JSON of another type."""
+_TEXT: Final = r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-cA-C][0-9a-fA-F]{3}))*"'
+_INTEGER: Final = r"(?:0|-?[1-9][0-9]{0,17})"
+_NUMBER: Final = r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,25})?(?:e-[0-9]{1,2})?"
+_ID: Final = rf'(?:{_INTEGER}|"[ !#-\[\]-~]*")'
+
+
+@cache
+def _canonical() -> SchemaValidator:
+    """Returns the grammar of lines as this version writes them, for the linear matcher of pydantic."""
+    frame = (
+        rf'frame","seq":[1-9][0-9]{{0,8}},"mono":{_NUMBER},"dir":"(?:in|out)"(?:,"method":{_TEXT})?(?:,"id":{_ID})?'
+        rf'(?:,"stream":{_ID})?(?:,"own":true)?,"raw":{_TEXT}(?:,"size":[0-9]{{1,18}})?'
+    )
+    events = (
+        f'event","event":"{name}"' + "".join(f',"{key}":{value}' for key, value in _grammar(kind))
+        for name, kind in EVENTS.items()
+    )
+    lines = rf'^(?:\{{"record":"(?:{"|".join((frame, *events))})\}}\n)*$'
+    return SchemaValidator({"type": "str", "pattern": lines, "regex_engine": "rust-regex", "strict": True})
+
+
+def _grammar(kind: type[Any]) -> Iterator[tuple[str, str]]:
+    """Yields the keys of a class of events, and regular expressions of their values."""
+    hints = get_type_hints(kind)
+    return ((key, _written(hints[name])) for name, key, *_ in _plan(kind).fields)
+
+
+def _written(hint: Any) -> str:
+    """Returns a regular expression for JSON of a type, which is read without an error."""
+    if isinstance(hint, UnionType):
+        return f"(?:{'|'.join(map(_written, get_args(hint)))})"
+    if get_origin(hint) is tuple:
+        each = _written(get_args(hint)[0])
+        return rf"\[(?:{each}(?:,{each})*)?\]"
+    if hint is ev.Limits:
+        members = ",".join(f'"{key}":{each}' for key, each in _grammar(hint))
+        return rf"\{{{members}\}}"
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return "(?:" + "|".join(f'"{each.value}"' for each in hint) + ")"
+    return {str: _TEXT, int: _INTEGER, float: _NUMBER, bool: "(?:true|false)", NoneType: "null"}[hint]
+
+
+def are_canonical(lines: bytes) -> bool:
+    """Whether all lines are frames and events in the form in which this version writes them, so each can be read.
+
+    This takes a seventh of the time of parsing them. Lines in another form may be readable as well.
+    """
+    try:
+        _canonical().validate_python(lines.decode())
+    except ValueError:
+        return False
+    return True
+
+
+def _reader(hint: Any) -> tuple[frozenset[type], Callable[[Json], Any]]:
+    """Returns the types of JSON that a field has as they are, and a function that converts other JSON.
+
+    The function raises a ``ValueError`` for JSON of another type.
+    """
     members: tuple[Any, ...] = get_args(hint) if isinstance(hint, UnionType) else (hint,)
     plain = _PLAIN_TYPES.intersection(members)
     others = [member for member in members if member not in plain]
-    convert = _converter(others[0]) if others else partial(_typed, members[0])
-    return lambda value: value if type(value) in plain else convert(value)
+    return plain, _converter(others[0]) if others else partial(_typed, members[0])
 
 
 def _converter(kind: Any) -> Callable[[Json], Any]:
@@ -302,8 +363,10 @@ def _converter(kind: Any) -> Callable[[Json], Any]:
     if kind is ev.Limits:
         return lambda value: _build(ev.Limits, _typed(dict[str, Json], value))
     if get_origin(kind) is tuple:
-        each = _reader(get_args(kind)[0])
-        return lambda value: tuple(map(each, _typed(list[Json], value)))
+        plain, convert = _reader(get_args(kind)[0])
+        return lambda value: tuple(
+            each if type(each) in plain else convert(each) for each in _typed(list[Json], value)
+        )
     return kind  # an enum, made from its value
 
 
@@ -314,6 +377,8 @@ def _typed(kind: type[Decoded], value: Json) -> Decoded:
 
 
 def _float(value: Json) -> float:
+    if type(value) is float and value - value == 0:  # finite
+        return value
     made = float(value) if value in ("Infinity", "-Infinity", "NaN") else number(value)
     if made is None:
         raise ValueError(f"{value!r:.80} is not a number")

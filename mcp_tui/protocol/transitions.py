@@ -138,7 +138,7 @@ _WIDTH: Final = 8
 """The number of combinations of aspects."""
 
 _KINDS: Final = len(KINDS)
-_OVER: Final = (ENDED, SETTLED)
+OVER: Final = (ENDED, SETTLED)
 
 
 def aspect_of(event: ev.Event) -> int:
@@ -231,7 +231,7 @@ class RequestIndex:
         # Nearly all events end here: they only change the row.
         if effect < CALLED:
             return effect
-        if effect in _OVER:
+        if effect in OVER:
             self.over[place] = moment
             return effect
         return self._mark(place, effect, aspect)
