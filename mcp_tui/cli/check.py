@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
@@ -31,6 +31,7 @@ from mcp_tui.journal.payloads import SearchedMessages
 from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import STRICT_BYTES, Recording
 from mcp_tui.journal.records import RecordingError
+from mcp_tui.journal.workers import in_parallel
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.descriptions import about
@@ -220,13 +221,15 @@ class Findings:
     """The results of the check of ``files``.
 
     ``problems`` are sentences about files that cannot be judged, by file. ``redacted`` has the files whose searched
-    messages lack secrets. ``seconds`` is the time that each assertion took: its share of the reading.
+    messages lack secrets. ``cut`` counts the requests whose end is unknown. ``seconds`` is the time that each assertion
+    took: its share of the reading.
     """
 
     assertions: list[Assertion]
     files: list[str] = field(default_factory=list[str])
     requests: int = 0
     internal: int = 0
+    cut: int = 0
     catalogue: CatalogueCheck | None = None
     problems: dict[str, str] = field(default_factory=dict[str, str])
     redacted: list[str] = field(default_factory=list[str])
@@ -239,6 +242,14 @@ class Findings:
         if broken or not all(each.passes for each in self.assertions):
             return Exit.BROKEN_RULE
         return Exit.USAGE if self.problems else Exit.COMPLETED
+
+    def add(self, some: Findings) -> None:
+        """Adds the findings about further rows."""
+        self.requests += some.requests
+        self.internal += some.internal
+        for each, found in zip(self.assertions, some.assertions, strict=True):
+            each.matches += found.matches
+            each.slow += found.slow
 
 
 def run(_name: str, given: Words) -> int:
@@ -359,23 +370,39 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
     servers = {each.server: each.client for each in recording.connections().values()}
     server = " ".join((recording.header.target, *servers, *servers.values()))
     payloads = SearchedMessages(recording.payload)
-    requests = RecordedRequests.whole(recording)
-    shared: dict[str, Any] = {"server": lambda: server, "now": lambda: until, "payload": payloads}
+    requests, brief_rows = RecordedRequests.whole(recording), RecordedRequests.whole(recording, is_brief=True)
+
+    def texts(kind: str, row: Shown) -> Iterable[str]:
+        """Returns the texts of messages; a row has all of them only if it has all progress."""
+        return payloads(kind, row if isinstance(row, ServerRequest) else requests.get(row.id) or row)
+
+    shared: dict[str, Any] = {"server": lambda: server, "now": lambda: until, "payload": texts}
     broken = _broken(recording)
-    filters = [
-        (each, parse(each.filter, **shared, broken=broken))
-        for each in findings.assertions
-        if not names_messages(each.filter)[0]
-    ]
+
+    def judged(rows: Iterable[Shown]) -> tuple[Findings, bool]:
+        """Returns the findings about some rows, and whether a redacted message was searched."""
+        made = Findings([replace(each, matches=[], slow=[]) for each in findings.assertions])
+        filters = [
+            (each, parse(each.filter, **shared, broken=broken))
+            for each in made.assertions
+            if not names_messages(each.filter)[0]
+        ]
+        for row in _counted(made, rows, internal=internal):
+            at = row.at if isinstance(row, ServerRequest) else row.called_at
+            seq = row.seq if isinstance(row, ServerRequest) else row.request_seq
+            match = MatchedRow(name, file, row, until, origin + at, _offset(recording, seq))
+            for assertion, filter in filters:
+                assertion.take(match, filter)
+        return made, payloads.redacted
+
     cut = 0
-    for row in _rows(findings, requests, internal=internal):
-        findings.requests += 1
-        cut += is_open(row) or (isinstance(row, Request) and row.settled == evidence.RECORDING_ENDS)
-        at = row.at if isinstance(row, ServerRequest) else row.called_at
-        seq = row.seq if isinstance(row, ServerRequest) else row.request_seq
-        match = MatchedRow(name, file, row, until, origin + at, _offset(recording, seq))
-        for assertion, filter in filters:
-            assertion.take(match, filter)
+    rows = len(requests.order)
+    for made, redacted in chain(
+        in_parallel(rows, lambda places: judged(map(brief_rows.row, places))),
+        [judged(requests.server_requests)],
+    ):
+        findings.add(made)
+        cut, payloads.redacted = cut + made.cut, payloads.redacted or redacted
     _judge_messages(findings, requests, name, shared, internal=internal)
     if cut:
         ended = "is still being written" if running else "has no end"
@@ -440,15 +467,18 @@ def _offset(recording: Recording, seq: int) -> int:
     return 0 if frame is None else recording.frame_offset(frame)
 
 
-def _rows(findings: Findings, requests: RecordedRequests, *, internal: bool) -> Iterator[Shown]:
-    """Yields our requests of a recording, then the server's."""
-    for row in requests.order:
-        # The client behind a tap goes on with an older version then, as mcp-tui's own internal probe does.
-        is_own = row.internal or evidence.is_refused_probe(row)
-        findings.internal += is_own
-        if internal or not is_own:
-            yield row
-    yield from requests.server_requests
+def _counted(findings: Findings, rows: Iterable[Shown], *, internal: bool) -> Iterator[Shown]:
+    """Yields the rows that are checked, and counts them."""
+    for row in rows:
+        if isinstance(row, Request):
+            # The client behind a tap goes on with an older version then, as mcp-tui's own internal probe does.
+            is_own = row.internal or evidence.is_refused_probe(row)
+            findings.internal += is_own
+            if is_own and not internal:
+                continue
+        findings.requests += 1
+        findings.cut += is_open(row) or (isinstance(row, Request) and row.settled == evidence.RECORDING_ENDS)
+        yield row
 
 
 # -- output ----------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import Final
 from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import Exit, Failure, csv_lines, out, warn
+from mcp_tui.cli.output import Exit, Failure, csv_line, out, warn
 from mcp_tui.journal.journal_files import Journal, open_parts, open_private
 from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
@@ -32,6 +32,7 @@ from mcp_tui.journal.records import (
     why,
 )
 from mcp_tui.journal.spans import SpanMaker, TraceSpan, otlp_lines
+from mcp_tui.journal.workers import in_parallel
 from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import about, repeat_words
 from mcp_tui.protocol.events import Kind
@@ -152,16 +153,24 @@ def _pieces(given: Words, sessions: Iterable[_ChosenSession]) -> Iterable[str]:
             return (line for each in sessions for line in _spans(each))
         case "csv":
             head = ("file", *EXPORT_COLUMNS) if _several(given) else EXPORT_COLUMNS
-            return csv_lines(head, (row for each in sessions for row in _csv(each, len(head))))
+            return chain((csv_line(head),), (text for each in sessions for text in _csv(each, len(head))))
         case _:
             lines = (line for each in sessions for line in _markdown(given, each))
             return (f"{line}\n" for line in lines)
 
 
-def _csv(session: _ChosenSession, columns: int) -> Iterator[list[object]]:
-    rows, recording = session.rows, session.recording
-    for row in RecordedRequests.whole(recording).order if rows is None else rows:
-        yield [session.where.name, *_cells(recording, row)][-columns:]
+def _csv(session: _ChosenSession, columns: int) -> Iterator[str]:
+    """Yields the text of one line or more."""
+    recording, until = session.recording, session.recording.ended_at
+
+    def lines(rows: Iterable[Request]) -> str:
+        cells = ([session.where.name, *_cells(recording, row, until)] for row in rows)
+        return "".join(csv_line(each[-columns:]) for each in cells)
+
+    if session.rows is not None:
+        return map(lines, ([row] for row in session.rows))
+    requests = RecordedRequests.whole(recording, is_brief=True)
+    return in_parallel(len(requests.order), lambda places: lines(map(requests.row, places)))
 
 
 def _markdown(given: Words, session: _ChosenSession) -> Iterator[str]:
@@ -248,7 +257,7 @@ def _key(id_: object) -> tuple[type, object]:
     return (type(id_), id_) if isinstance(id_, (int, str)) else (type(None), None)
 
 
-def _cells(recording: Recording, row: Request) -> list[object]:
+def _cells(recording: Recording, row: Request, until: float) -> list[object]:
     asked, over = evidence.cancel_of(row), row.ended_at
     return [
         row.id,
@@ -267,10 +276,8 @@ def _cells(recording: Recording, row: Request) -> list[object]:
         None if asked is None else asked.reason,
         None if asked is None or row.signal is None else row.signal.value,
         None if asked is None else row.reason_delivered,
-        None if asked is None else evidence.outcome(row, recording.ended_at).value,
-        None
-        if asked is None
-        else " ".join(each.value for each in evidence.outcomes(row, recording.ended_at)),
+        None if asked is None else evidence.outcome(row, until).value,
+        None if asked is None else " ".join(each.value for each in evidence.outcomes(row, until)),
         " ".join(f"{each.kind.value}+{each.after:.6f}" for each in row.late),
         None if row.repeat is None else row.repeat.repeat_of,
         None if row.repeat is None else row.repeat.first_outcome,

@@ -191,14 +191,18 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 
 
 def csv_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """Yields the records of a CSV with their line ends. ``None`` becomes an empty cell; numbers are unchanged."""
+    """Yields the records of a CSV, each as :func:`csv_line`."""
+    return map(csv_line, chain((head,), rows))
+
+
+def csv_line(cells: Sequence[object]) -> str:
+    """Returns a record of a CSV with its line end. ``None`` becomes an empty cell; numbers are unchanged."""
     # Imported late: only for --csv.
     import csv
 
-    for cells in chain((head,), rows):
-        line = io.StringIO()
-        csv.writer(line).writerow(map(_cell, cells))
-        yield line.getvalue()
+    line = io.StringIO()
+    csv.writer(line).writerow(map(_cell, cells))
+    return line.getvalue()
 
 
 def _cell(value: object) -> object:
