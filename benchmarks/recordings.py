@@ -1,13 +1,34 @@
-"""Long recordings: ``python -m benchmarks.recordings [MB] [NAME …]``."""
+"""What commands take for a long recording, beside ``jq -c .``: ``python -m benchmarks.recordings [MB [NAME …]]``.
+
+It writes a recording of so many MB (100), and runs each command of :data:`COMMANDS` in turns, three times. ``BASE`` may name
+the ``mcp-tui`` of an older build to compare with. For each it prints the median of the seconds, of those of the processor,
+and the memory of its largest process at its height; then the seconds beside those of ``jq``, and beside the older build.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Final
+
+ROUNDS: Final = 3
+
+COMMANDS: Final = {
+    "check": ("check", "{file}", "--fail-on", "tool:none"),
+    "check late": ("check", "{file}", "--fail-on", "outcome:late_result"),
+    "csv": ("export", "{file}", "--format", "csv"),
+    "otlp": ("export", "{file}", "--format", "otlp"),
+    "sums": ("log", "--sums", "{file}"),
+}
+
+GOALS: Final = {"check": 0.7, "check late": 0.7, "csv": 0.7, "otlp": 0.7, "sums": 0.1}
+"""The goals beside ``jq``."""
 
 MCP_TUI: Final = str(Path(sys.executable).with_name("mcp-tui"))
 CALLS: Final = {
@@ -24,13 +45,17 @@ def write(path: Path, size: int) -> int:
 
     Returns the number of calls.
     """
-    head, blocks = b"", []
+    head, tail, blocks = b"", b"", list[_Block]()
     with tempfile.TemporaryDirectory() as folder:
         for name, words in CALLS.items():
             file = Path(folder, f"{name}.jsonl")
-            subprocess.run([MCP_TUI, "call", "--demo", "--record", str(file), *words], capture_output=True, check=False)
+            subprocess.run(
+                [MCP_TUI, "call", "--demo", "--record", str(file), *words], capture_output=True, check=False
+            )
             lines = file.read_bytes().splitlines(keepends=True)
-            first = next(n for n, line in enumerate(lines) if b'"event":"called"' in line and b'"id":3' in line)
+            first = next(
+                n for n, line in enumerate(lines) if b'"event":"called"' in line and b'"id":3' in line
+            )
             head, block, tail = head or b"".join(lines[:first]), b"".join(lines[first:-1]), lines[-1]
             blocks.append(_Block(block))
     base = float(re.findall(rb'"mono":([\d.]+)', head)[-1])
@@ -75,5 +100,51 @@ class _Block:
         return tuple(add[kind] + value for kind, value in self.places)
 
 
+def run(command: list[str], state: str) -> tuple[float, float, float]:
+    """Runs a command; returns its seconds, those of the processor, and the MB of its largest process."""
+    began = time.perf_counter()
+    with Path(os.devnull).open("wb") as nothing:
+        environment = {**os.environ, "MCP_TUI_STATE": state}
+        process = subprocess.Popen(command, stdout=nothing, stderr=nothing, env=environment)
+        _, _, used = os.wait4(process.pid, 0)
+        process.returncode = 0
+    kilobytes = used.ru_maxrss / (1 if sys.platform != "darwin" else 1024)
+    return time.perf_counter() - began, used.ru_utime + used.ru_stime, kilobytes / 1000
+
+
+def main() -> int:
+    """Measures the commands in turns."""
+    size = float(sys.argv[1]) if len(sys.argv) > 1 else 100.0
+    names = sys.argv[2:] or [*COMMANDS]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "long.jsonl")
+        print(f"{write(path, int(size * 1e6)):,} calls in {size:,.0f} MB", flush=True)
+        programs = {"": MCP_TUI} | ({"base": os.environ["BASE"]} if os.environ.get("BASE") else {})
+        commands = {("jq", ""): ["jq", "-c", ".", str(path)]}
+        for name in names:
+            words = [each.format(file=path) for each in COMMANDS[name]]
+            commands |= {(name, program): [found, *words] for program, found in programs.items()}
+        runs = {each: list[tuple[float, float, float]]() for each in commands}
+        for _ in range(ROUNDS):
+            for each, command in commands.items():
+                runs[each].append(run(command, folder))
+    taken = {
+        each: [statistics.median(column) for column in zip(*found, strict=True)]
+        for each, found in runs.items()
+    }
+    jq = taken["jq", ""]
+    for (name, program), (seconds, cpu, memory) in taken.items():
+        text = f"{name:<11}{program:<5}{seconds:8.2f} s {cpu:8.2f} s CPU {memory:6.0f} MB"
+        text += (
+            f"  {seconds / jq[0]:5.2f} of jq (CPU {cpu / jq[1]:.2f}; goal {GOALS[name]})"
+            if name in GOALS
+            else ""
+        )
+        if (base := taken.get((name, "base"))) and not program:
+            text += f"  {seconds / base[0]:5.2f} of the base (CPU {cpu / base[1]:.2f})"
+        print(text)
+    return 0
+
+
 if __name__ == "__main__":
-    print(write(Path(sys.argv[1]), int(float(sys.argv[2]) * 1e6)))
+    sys.exit(main())

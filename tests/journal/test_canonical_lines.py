@@ -55,8 +55,13 @@ CHANGES: Final[tuple[Callable[[random.Random, bytes], bytes], ...]] = (
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
-    """The lines of a recording of several hundred kilobytes."""
     path = tmp_path_factory.mktemp("lines") / "session.jsonl"
+    write(path)
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def write(path: Path) -> None:
+    """Writes a recording of several hundred kilobytes."""
     session = Session(
         Store(Writer(path, header=Header(id="abc", wall=1000.0, mono=100.0))), "stdio", "2025-11-25"
     )
@@ -78,7 +83,6 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
             draw.choice(steps), draw.randint(1, 60), draw.random() / 10, draw.choice(("why", "a,b", 'c"\\,d'))
         )
     session.store.close()
-    return path.read_bytes().splitlines(keepends=True)
 
 
 def test_the_lines_of_a_session_are_canonical(lines: list[bytes]) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.cli import check, export
+from mcp_tui.cli import main
 from mcp_tui.journal import workers
-from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.workers import in_parallel
-from tests.journal.test_canonical_lines import lines  # noqa: F401 - a fixture
+from tests.journal.test_canonical_lines import write
 
 
 @pytest.fixture(autouse=True)
@@ -54,25 +53,25 @@ def test_few_places_need_no_process() -> None:
 
 
 def test_check_and_export_say_the_same_with_one_process(
-    lines: list[bytes],  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "long.jsonl"
-    path.write_bytes(b"".join(lines))
+    path = str(tmp_path / "long.jsonl")
+    write(Path(path))
+    filters = (
+        "--fail-on",
+        "state:late",
+        "--fail-on",
+        "why",
+        "--fail-on",
+        "size:>3",
+        "--expect",
+        "state:done",
+    )
     said: list[str] = []
     for cores in (3, 1):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
-        recording = Recording.read(path)
-        findings = check.Findings(
-            check.assertions(["state:late", "why", "size:>3"], ["state:done"], within=0.01)
-        )
-        check.judge(findings, recording, "long", internal=True)
-        assert findings.requests > 40
-        check._print(findings, as_json=True)
-        where = export.Journal.at(path)
-        said.append("".join(export._csv(export._ChosenSession(where, "", recording, None), 30)))
-        said[-1] += capfd.readouterr().out
+        assert main(["check", path, *filters, "--within", "0.01", "--json", "--internal"]) == 9
+        assert main(["export", path, "--format", "csv"]) == 0
+        said.append(capfd.readouterr().out)
     assert said[0] == said[1]
     assert len(said[0]) > 5000
