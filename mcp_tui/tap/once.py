@@ -197,21 +197,11 @@ class OnceGuard:
         """Whether the policy guards calls of a tool."""
         return self.policy.guards(self.server, tool, is_safe=tool in self.safe)
 
-    def read(
-        self,
-        message: dict[str, Json],
-        client: str,
-        at: float,
-        *,
-        scope: Any = 0,
-        session: str = "",
-        modern: bool = False,
-    ) -> Call | None:
-        """Returns the guarded call in a request; ``None`` for any other request."""
-        call = self.read_any(message, client, at, scope=scope, session=session, modern=modern)
+    def guarded(self, call: Call | None) -> Call | None:
+        """Returns a call if it is guarded."""
         return call if call is not None and self.guards(call.tool) else None
 
-    def read_any(
+    def read(
         self,
         message: dict[str, Json],
         client: str,

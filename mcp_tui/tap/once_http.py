@@ -234,6 +234,7 @@ class HttpGuard:
                     session="" if modern else session,
                     modern=modern,
                 )
+                call = self._guard.guarded(call)
                 if call is not None and has_passed:
                     exchange.calls.append(call)
                     self._guard.passed(call, at)

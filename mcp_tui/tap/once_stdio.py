@@ -61,7 +61,7 @@ def made(policy: OncePolicy, configuration: object, server: str) -> tuple[OnceGu
     log = GuardLog(configuration)
     guard = OnceGuard(policy, log=log.write, wall=clock.wall() - monotonic(), secret=log.secret)
     guard.server, guard.wants_server = server, policy.needs_server and not server
-    log.reading = guard.read_any  # the server of another tap may have had another name
+    log.reading = guard.read  # the server of another tap may have had another name
     gc.freeze()  # A collection of all that was imported would delay a call by milliseconds.
     return guard, log
 
@@ -236,7 +236,7 @@ class StdioGuard:
                     self._guard.remember(tap, lines, why, at)
                 modern = META_PROTOCOL_VERSION in as_object(params.get("_meta"))
                 client = client_of(message, self._client)
-                call = self._guard.read(message, client, at, modern=modern)
+                call = self._guard.guarded(self._guard.read(message, client, at, modern=modern))
                 if call is not None and has_passed:
                     self._guard.passed(call, at)
                     self._record(call, "sent", None)

@@ -65,7 +65,7 @@ class World:
     def do_r(self, after: float = 1.0) -> None:
         self.now += after
         self.ids += 1
-        call = self.guard.read({**REQUEST, "id": self.ids}, "agent", self.now)
+        call = self.guard.guarded(self.guard.read({**REQUEST, "id": self.ids}, "agent", self.now))
         assert call is not None
         self.calls[self.ids] = call
         self.waits.append(self.ids)
@@ -244,7 +244,7 @@ def test_c46_c47_an_answer_that_crosses_the_give_up_is_given_again() -> None:
     answer: dict[str, Any] = {"id": 1, "result": {}}
     world.guard.answered(call, answer, 9, world.now + 1, delivered=True, crossing=True)
     world.ids, world.now = 1, world.now + 1.05
-    again = world.guard.read({**REQUEST, "id": 2}, "agent", world.now)
+    again = world.guard.guarded(world.guard.read({**REQUEST, "id": 2}, "agent", world.now))
     assert again is not None
     (given,) = world.guard.called(again, world.now)
     assert isinstance(given, Given)
@@ -259,7 +259,7 @@ def test_of_too_many_calls_the_oldest_are_forgotten_and_no_id_stands_for_a_call_
     guard = OnceGuard(log=log.append)
     for number in range(100):
         params = {"name": "send", "arguments": {"to": number}}
-        call = guard.read({**REQUEST, "params": params, "id": number}, "agent", number)
+        call = guard.guarded(guard.read({**REQUEST, "params": params, "id": number}, "agent", number))
         assert call is not None
         guard.called(call, number)
         guard.gave_up(call, number)

@@ -50,7 +50,7 @@ class Window:
         self.pair = pair
         self.log = GuardLog(pair.command)
         self.guard = OnceGuard(log=self.log.write, wall=pair.wall, secret=self.log.secret)
-        self.log.reading = self.guard.read_any
+        self.log.reading = self.guard.read
         self.log.set_client("agent")
         self.outlook = self.guard.outlook()
         self.unread: list[Call] = []
@@ -72,7 +72,7 @@ class Window:
         self.pair.now += after
         at, id = self.pair.now, next(_numbers)
         request = {"method": "tools/call", "params": {"name": "send"}, "id": id}
-        call = self.guard.read(request, "agent", at)
+        call = self.guard.guarded(self.guard.read(request, "agent", at))
         assert call is not None
         if self.unread and at - self.unread[0].sent_at >= 0.5:
             self.read()
