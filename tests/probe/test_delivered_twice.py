@@ -47,6 +47,7 @@ def test_it_applies_only_where_an_id_belongs_to_one_client():
     [
         ("P-34:override", "the tool ran again while the tool worked: its progress began again"),
         ("P-34:answered", "the tool ran again after its answer: "),
+        ("P-34:handed", "the tool ran again after its answer: it was answered after "),
         ("P-34:quiet", "the tool ran again while the tool worked: it was answered after "),
     ],
 )
@@ -69,10 +70,11 @@ def test_a_request_that_runs_once_passes(mode: str, words: str, tmp_path: Path):
     assert found.sentence.startswith(f"the second delivery {words}")
 
 
+@pytest.mark.parametrize(
+    ("mode", "when"), [("in-flight", "while the tool worked"), ("handed", "after its answer")]
+)
 @pytest.mark.clock("a run is known by its heartbeat")
-def test_the_second_run_shows_in_the_heartbeat(tmp_path: Path):
-    found = report("P-34:in-flight", heartbeat=tmp_path / "beats").findings["P-34"]
+def test_the_second_run_shows_in_the_heartbeat(mode: str, when: str, tmp_path: Path):
+    found = report(f"P-34:{mode}", heartbeat=tmp_path / "beats").findings["P-34"]
     assert found.verdict is Verdict.WARNING, found
-    assert found.sentence.startswith(
-        "the tool ran again while the tool worked: the heartbeat continued until "
-    )
+    assert found.sentence.startswith(f"the tool ran again {when}: the heartbeat continued until ")

@@ -195,7 +195,10 @@ class Session:
             return
         self.count += 1
         token = params.get("_meta", {}).get("progressToken")
-        silent = (RULE == "several" and name != "sleep_well") or (RULE, KIND) == ("P-34", "quiet")
+        silent = (RULE == "several" and name != "sleep_well") or (RULE, KIND) in (
+            ("P-34", "quiet"),
+            ("P-34", "handed"),
+        )
         call = Call(id, say, seconds, token, first=self.count == 1 and not BEATEN, silent=silent)
         self.calls[type(id), id] = self.known[type(id), id] = call
         if RULE == "one-at-a-time":
@@ -207,7 +210,16 @@ class Session:
         """Whether a request that was delivered before does not run again, but gets an answer."""
         call = self.known[key]
         flies = key in self.calls
-        if RULE == "P-34" and KIND in ("each", "quiet", "override", "in-flight" if flies else "answered"):
+        if (RULE, KIND, flies) == ("P-34", "handed", True):
+            call.say = say
+            return True
+        if RULE == "P-34" and KIND in (
+            "handed",
+            "each",
+            "quiet",
+            "override",
+            "in-flight" if flies else "answered",
+        ):
             if KIND == "override" and flies:  # as some SDKs: the answers go where the id was seen last
                 call.say = say
             return False
