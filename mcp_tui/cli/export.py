@@ -38,6 +38,7 @@ from mcp_tui.protocol.descriptions import about, repeat_words
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.framing import BOM
 from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.values import frozen
 from mcp_tui.view.badges import badge
@@ -214,18 +215,31 @@ def _records(recording: Recording, rows: list[Request] | None) -> Iterator[tuple
                 yield record, line
 
 
+_FRAME: Final = late(rb'\{"record":"frame","seq":[0-9]+,"mono":([0-9]+\.?[0-9]*),')
+"""The start of the record of a message."""
+
+
 def _spans(session: _ChosenSession) -> Iterator[str]:
     """Yields the spans of a session as lines of OTLP, in the order in which they ended."""
     ids = None if session.rows is None else {_key(row.id) for row in session.rows}
     made = SpanMaker(session.recording.header)
 
+    is_whole = not session.recording.damaged
+
     def found() -> Iterator[TraceSpan]:
-        for record, _ in _records(session.recording, None):
-            with suppress(ValueError, UnknownEvent):
-                if record.get("record") == "event":
-                    yield from made.take(decode_event(record))
-                elif (head := read_head(record)) is not None:
-                    yield from made.take((head, raw_of(record) or b""))
+        with open_parts(session.recording.path) as file:
+            for line in file:
+                # A message without a trace context, which may be written with escapes, need not be parsed.
+                plain = is_whole and b"traceparent" not in line and b"\\u" not in line and _FRAME.match(line)
+                if plain and line.endswith(b"}\n"):
+                    made.pass_time(float(plain[1]))
+                    continue
+                record = read_record(line) or {}
+                with suppress(ValueError, UnknownEvent):
+                    if record.get("record") == "event":
+                        yield from made.take(decode_event(record))
+                    elif (head := read_head(record)) is not None:
+                        yield from made.take((head, raw_of(record) or b""))
         yield from made.rest()
 
     wanted = (span for span in found() if ids is None or (span.row is not None and _key(span.row.id) in ids))

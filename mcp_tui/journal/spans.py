@@ -15,13 +15,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
+from functools import cache, lru_cache
 from itertools import islice
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from mcp_tui import __version__
 from mcp_tui.journal import metric_names
-from mcp_tui.journal.records import Header, encode_event
+from mcp_tui.journal.records import Header
 from mcp_tui.journal.writer import Record
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence, messages
@@ -60,8 +62,14 @@ _NAME_ATTRIBUTES: Final = {
     "resources/unsubscribe": "mcp.resource.uri",
 }
 """The attribute for the name of a request, by method."""
-_UNTOLD: Final = {"record", "event", "mono", "id", "seq", "method", "name", "parent", "limits"}
-"""Members of the record of an event that are not attributes of a span event."""
+_UNTOLD: Final = {"at", "id", "seq", "method", "name", "parent", "limits"}
+"""Fields of an event that are not attributes of a span event."""
+
+
+@cache
+def _told(kind: type[ev.Event]) -> tuple[tuple[str, str], ...]:
+    """Returns the fields of a class of events that are attributes of a span event, and the names of these attributes."""
+    return tuple((name, f"mcp_tui.{name}") for name in kind.__dataclass_fields__ if name not in _UNTOLD)
 
 
 @frozen
@@ -141,7 +149,7 @@ class SpanMaker:
         """Handles a record; yields the spans that it completes."""
         if not isinstance(record, ev.Event):
             head, raw = record
-            self._at = max(self._at, head.at)
+            self.pass_time(head.at)
             if b'"traceparent"' in raw and len(raw) <= CONTEXT_BYTES and (found := _context_in(raw)):
                 _remember(self._contexts, head.seq, found, WAITING_CONTEXTS)
             return
@@ -171,6 +179,10 @@ class SpanMaker:
             and self._at - (next(iter(self._cancelled.values())).ended_at or 0.0) > self._late_seconds
         ):
             yield self._made(self._cancelled.pop(next(iter(self._cancelled))))
+
+    def pass_time(self, at: float) -> None:
+        """Notes that the session lasted until a time; enough for a message without a trace context."""
+        self._at = max(self._at, at)
 
     def open_requests(self) -> list[Request]:
         """Returns the requests that wait for their response."""
@@ -362,16 +374,15 @@ class SpanMaker:
         return {**self.session, "mcp_tui.session": self._header.id}
 
     def _happened(self, event: ev.Event) -> SpanEvent:
-        values = (
-            (name, value.value if isinstance(value, Enum) else value)
-            for name, value in encode_event(event).items()
-            if name not in _UNTOLD and value != ""
-        )
-        attributes = {
-            f"mcp_tui.{name}": self.redact(value) if isinstance(value, str) else value
-            for name, value in values
-            if isinstance(value, str | int | float)
-        }
+        attributes: dict[str, str | int | float] = {}
+        for name, attribute in _told(type(event)):
+            value = getattr(event, name)
+            value = value.value if isinstance(value, Enum) else value
+            if isinstance(value, str):
+                if value:
+                    attributes[attribute] = self.redact(value)
+            elif isinstance(value, int | float):
+                attributes[attribute] = value
         return SpanEvent(name_of(type(event)), self.wall(event.at), attributes)
 
     def wall(self, at: float) -> float:
@@ -381,12 +392,12 @@ class SpanMaker:
 
 def otlp_lines(spans: Iterable[TraceSpan], header: Header) -> Iterator[str]:
     """Yields lines of OTLP in JSON, each with several spans (OpenTelemetry Protocol File Exporter)."""
-    resource = {"attributes": _otlp_attributes(resource_of(header))}
-    scope = {"name": "mcp-tui", "version": __version__}
+    resource = f'{{"attributes": {_otlp_attributes(resource_of(header))}}}'
+    scope = json.dumps({"name": "mcp-tui", "version": __version__})
     source = iter(spans)
-    while some := [*islice(source, SPANS_IN_A_LINE)]:
-        scoped = [{"scope": scope, "spans": [*map(_otlp, some)]}]
-        yield json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": scoped}]}) + "\n"
+    while some := ", ".join(map(_otlp, islice(source, SPANS_IN_A_LINE))):
+        scoped = f'[{{"scope": {scope}, "spans": [{some}]}}]'
+        yield f'{{"resourceSpans": [{{"resource": {resource}, "scopeSpans": {scoped}}}]}}\n'
 
 
 def resource_of(header: Header) -> Attributes:
@@ -399,48 +410,49 @@ def nanoseconds(at: float) -> int:
     return round(at * 1e6) * 1000
 
 
-def _otlp(span: TraceSpan) -> dict[str, object]:
+def _otlp(span: TraceSpan) -> str:
+    """Returns a span as JSON. The text is made directly, because a long recording has millions of events."""
     kinds = {"internal": 1, "server": 2, "client": 3}
-    made: dict[str, object] = {
-        "traceId": span.context.trace,
-        "spanId": span.context.span,
-        "name": span.name,
-        "kind": kinds[span.kind],
-        "startTimeUnixNano": str(nanoseconds(span.began)),
-        "endTimeUnixNano": str(nanoseconds(span.ended)),
-        "attributes": _otlp_attributes(span.attributes),
-        "status": {"code": 2, "message": span.error} if span.error else {},
-    }
+    status = f'{{"code": 2, "message": {_quoted(span.error)}}}' if span.error else "{}"
+    made = [
+        f'{{"traceId": "{span.context.trace}", "spanId": "{span.context.span}", "name": {_quoted(span.name)}, '
+        f'"kind": {kinds[span.kind]}, "startTimeUnixNano": "{nanoseconds(span.began)}", '
+        f'"endTimeUnixNano": "{nanoseconds(span.ended)}", "attributes": {_otlp_attributes(span.attributes)}, '
+        f'"status": {status}'
+    ]
     if span.parent is not None:
-        made["parentSpanId"] = span.parent.span
+        made.append(f'"parentSpanId": "{span.parent.span}"')
     if span.events:
-        made["events"] = [
-            {
-                "timeUnixNano": str(nanoseconds(each.at)),
-                "name": each.name,
-                "attributes": _otlp_attributes(each.attributes),
-            }
+        events = (
+            f'{{"timeUnixNano": "{nanoseconds(each.at)}", "name": "{each.name}", '
+            f'"attributes": {_otlp_attributes(each.attributes)}}}'
             for each in span.events
-        ]
+        )
+        made.append(f'"events": [{", ".join(events)}]')
     if span.links:
-        made["links"] = [{"traceId": each.trace, "spanId": each.span} for each in span.links]
-    return made
+        links = (f'{{"traceId": "{each.trace}", "spanId": "{each.span}"}}' for each in span.links)
+        made.append(f'"links": [{", ".join(links)}]')
+    return ", ".join(made) + "}"
 
 
-def _otlp_attributes(attributes: Attributes) -> list[dict[str, object]]:
-    return [{"key": name, "value": _otlp_value(value)} for name, value in attributes.items()]
+def _otlp_attributes(attributes: Attributes) -> str:
+    return f"[{', '.join(map(_otlp_attribute, attributes, attributes.values()))}]"
 
 
-def _otlp_value(value: str | float) -> dict[str, object]:
+@lru_cache(maxsize=4096, typed=True)
+def _otlp_attribute(name: str, value: str | float) -> str:
     match value:
         case bool():
-            return {"boolValue": value}
-        case int():  # OTLP has integers of 64 bits
-            return {"intValue": str(value)} if abs(value) < 1 << 63 else {"stringValue": str(value)}
+            of, text = "bool", "true" if value else "false"
+        case int() if abs(value) < 1 << 63:  # OTLP has integers of 64 bits
+            of, text = "int", f'"{value}"'
+        case float() if math.isfinite(value):
+            of, text = "double", repr(value)
         case float():
-            return {"doubleValue": value if math.isfinite(value) else str(value)}
+            of, text = "double", f'"{value}"'
         case _:
-            return {"stringValue": value}
+            of, text = "string", _quoted(str(value))
+    return f'{{"key": {_quoted(name)}, "value": {{"{of}Value": {text}}}}}'
 
 
 def _failure(row: Request) -> tuple[str, str]:
