@@ -424,9 +424,9 @@ def _payloads(recording: Recording, row: Request) -> Iterator[str]:
         yield from _payload("Request", frame.params)
     if row.response_seq:
         yield from _answer(recording, row, row.response_seq, "Error" if row.error else "Result")
-    for late in row.late:
-        if late.seq and late.kind is not Kind.PROGRESS:
-            yield from _answer(recording, row, late.seq, "Late, ignored")
+    for each in row.late:
+        if each.seq and each.kind is not Kind.PROGRESS:
+            yield from _answer(recording, row, each.seq, "Late, ignored")
 
 
 def _answer(recording: Recording, row: Request, seq: int, title: str) -> Iterator[str]:

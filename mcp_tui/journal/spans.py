@@ -415,24 +415,28 @@ def _otlp(span: TraceSpan) -> str:
     kinds = {"internal": 1, "server": 2, "client": 3}
     status = f'{{"code": 2, "message": {_quoted(span.error)}}}' if span.error else "{}"
     made = [
-        f'{{"traceId": "{span.context.trace}", "spanId": "{span.context.span}", "name": {_quoted(span.name)}, '
-        f'"kind": {kinds[span.kind]}, "startTimeUnixNano": "{nanoseconds(span.began)}", '
-        f'"endTimeUnixNano": "{nanoseconds(span.ended)}", "attributes": {_otlp_attributes(span.attributes)}, '
-        f'"status": {status}'
+        f'{{"traceId": "{span.context.trace}"',
+        f'"spanId": "{span.context.span}"',
+        f'"name": {_quoted(span.name)}',
+        f'"kind": {kinds[span.kind]}',
+        f'"startTimeUnixNano": "{nanoseconds(span.began)}"',
+        f'"endTimeUnixNano": "{nanoseconds(span.ended)}"',
+        f'"attributes": {_otlp_attributes(span.attributes)}',
+        f'"status": {status}',
     ]
     if span.parent is not None:
         made.append(f'"parentSpanId": "{span.parent.span}"')
     if span.events:
-        events = (
-            f'{{"timeUnixNano": "{nanoseconds(each.at)}", "name": "{each.name}", '
-            f'"attributes": {_otlp_attributes(each.attributes)}}}'
-            for each in span.events
-        )
-        made.append(f'"events": [{", ".join(events)}]')
+        made.append(f'"events": [{", ".join(map(_otlp_event, span.events))}]')
     if span.links:
         links = (f'{{"traceId": "{each.trace}", "spanId": "{each.span}"}}' for each in span.links)
         made.append(f'"links": [{", ".join(links)}]')
     return ", ".join(made) + "}"
+
+
+def _otlp_event(event: SpanEvent) -> str:
+    head = f'{{"timeUnixNano": "{nanoseconds(event.at)}", "name": "{event.name}"'
+    return f'{head}, "attributes": {_otlp_attributes(event.attributes)}}}'
 
 
 def _otlp_attributes(attributes: Attributes) -> str:
