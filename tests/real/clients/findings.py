@@ -60,7 +60,7 @@ For example, n below limit and "term, kill" below left behind say: the client ca
 """
 
 RULES: Final = """\
-A column is a rule, K-01 to K-17. Its number leads to [its clause](rules.md#clients), each cell to what was seen. The signs
+A column is a rule, K-01 to K-18. Its number leads to [its clause](rules.md#clients), each cell to what was seen. The signs
 are those above.
 """
 
@@ -86,6 +86,8 @@ SURPRISES: Final = """\
 - The reason that TypeScript clients send is the text of their exception (K-17).
 - Over HTTP in 2025-11-25 no client cancels its call at SIGTERM, mcp-tui neither (K-16); in 2026-07-28 the stream closes
   with the client, and that is the cancel.
+- Of these only @mastra/mcp sends a call again whose outcome is unknown, after a lost connection (K-18). crewai and agent
+  programs do, too: [which clients repeat](findings-repeats.md).
 - openai-agents (PyPI) and @openai/agents (npm) have the same name, and differ in what they leave behind at SIGINT.
 - langchain-mcp-adapters (PyPI), llama-index-tools-mcp, and autogen-ext start their server again for each call."""
 
