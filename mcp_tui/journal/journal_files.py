@@ -158,8 +158,11 @@ class _Joined(io.RawIOBase):
             return False
         number = self._next
         if (part := _part(self._path, self._session, number)) is None:
-            number = following_part(read_header(self._path))  # parts in between may have been removed
-            part = _part(self._path, self._session, number) if number > self._next else None
+            with suppress(OSError):
+                # Parts in between may have been removed: then the first part was replaced.
+                if not os.path.samestat(self._path.stat(), os.fstat(self._files[0].fileno())):
+                    number = following_part(read_header(self._path))
+                    part = _part(self._path, self._session, number) if number > self._next else None
         if part is None:
             return False
         with suppress(FileNotFoundError):  # removed just now; the call below finds the next part

@@ -175,7 +175,8 @@ class Playback:
             return False
         self._drawn = now
         self._play()
-        if self.read is None and now - self._looked_at > GROWN_SECONDS:
+        # A resting screen has just checked that, in rests().
+        if self.read is None and not self._screen.resting and now - self._looked_at > GROWN_SECONDS:
             self._looked_at = now
             if self.replay.grown():
                 self.start_reading()
@@ -191,7 +192,8 @@ class Playback:
             self._screen.table.action_newest()
             row = self._screen.table.selected
             self._newest = None if row is None else row.id
-        self.bar.update()
+        if not self._screen.resting:
+            self.bar.update()
 
     def line(self, cells: int) -> tuple[Segments, range]:
         """Returns the line of the position bar, and the cells of its graph: none if there is no room for one."""
@@ -204,9 +206,11 @@ class Playback:
         else:
             state = (self._screen.client_name or words("running")) if self.live else words("paused")
         number = f"{position:>{len(f'{events:,}')},}"
+        # In a running session that of the last event: a line that changes each second costs more than all above it.
+        at = self.replay.at(position) if self.live else recorded.clock
         pieces = [
             (safe(" {:<11}", state), "title" if self.read is None else "warning"),
-            (safe("{}{}", gap, durations.moment(recorded.clock, recorded.origin)), "muted"),
+            (safe("{}{}", gap, durations.moment(at, recorded.origin)), "muted"),
             (safe("{}event {} of {:,}", gap, number, events), ""),
         ]
         if damaged := self.replay.skipped + self.replay.table.misfits:
