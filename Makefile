@@ -128,6 +128,7 @@ bench: $(DEV_STAMP) ## Measure speed beside other clients; writes benchmarks/RES
 	$(BIN)/python -m benchmarks $(ARGS)
 
 bench-quick: $(DEV_STAMP) ## Measure speed once, under five minutes, with each goal
+	-$(BIN)/python tests/real/install.py --before
 	$(BIN)/python -m benchmarks --quick $(ARGS)
 
 costly: $(DEV_STAMP) ## Measure costly situations once: a silent hour, 10,000 sessions; ARGS='day'

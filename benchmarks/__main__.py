@@ -6,9 +6,9 @@ measurement is a process of its own. At the end stands how many seconds each sce
 left out: ``python tests/real/install.py --peers`` brings them.
 
 Each row is measured by a module that can also be run alone: ``driver`` and ``driver.mjs`` (one client on ``server``),
-``startup``, ``screen``, ``cancel_key``, ``tap``, ``tap_limits``, ``fleet``, ``spans``, ``workbench``. Not for rows are
-``promises`` and ``killed`` (their figures are in ``docs/explanation/promises.md``); ``cancel``, for many at once and over
-HTTP; ``replay`` and ``pings``, for long runs.
+``startup``, ``screen``, ``cancel_key``, ``tap``, ``tap_limits``, ``memory``, ``recordings``, ``fleet``, ``spans``,
+``workbench``, ``beside`` (beside an earlier build), ``fresh``. Not for rows are ``promises`` and ``killed`` (their figures
+are in ``docs/explanation/promises.md``); ``cancel``, for many at once and over HTTP; ``replay``, ``pings``, for long runs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import json
 import os
 import platform
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -27,7 +28,7 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import startup
+from benchmarks import beside, startup
 from benchmarks.rows import FLOORS, GOALS, TITLES, Figures, Found, Goal, value
 from benchmarks.tap import start
 from mcp_tui import clock
@@ -46,15 +47,23 @@ PATIENCE = 30.0
 REFERENCE = 8.4
 """Milliseconds that ``python -c pass`` takes on the machine that the goals in seconds and shares of a core are for."""
 
+BY_HAND = "Not measured here: `make test` on two cores, goals 3:00 alone and 6:00 beside two busy processes."
+
 TERMINAL, WORKBENCH = ("screen", "cancel_key"), ("large",)
 PEERS = {
     "call": ("floor", "inspector", "fastmcp"),
     "startup": ("bare",),
-    "tap": ("none", "once", "relay", "socat", "supergateway"),
+    "tap": ("none", "once", "relay", "socat", "supergateway", "before"),
+    "taps_memory": ("before", "mcphawk"),
+    "recordings": ("before", "jq"),
+    **dict.fromkeys(beside.SCENARIOS, ("before",)),
     "large_string": ("floor",),
     "large_items": ("floor",),
     **dict.fromkeys(("http_1", "http_20", "http_100"), ("mcp", "ts1")),
-    **dict.fromkeys(("timeouts", "million", "tap_limits", "fleet", "spans", *TERMINAL, *WORKBENCH), ()),
+    **dict.fromkeys(
+        ("timeouts", "million", "tap_limits", "fleet", "fleet_100", "spans", "fresh", *TERMINAL, *WORKBENCH),
+        (),
+    ),
 }
 """Of the other scenarios: the floor and all SDKs."""
 
@@ -142,9 +151,9 @@ def frames() -> dict[str, Figures]:
     }
 
 
-def taps(ways: Sequence[str]) -> dict[str, Figures]:
-    """Figures of ``tap.py``: these ways in turns, in one process."""
-    command = [sys.executable, "-m", "benchmarks.tap", *ways]
+def several(*words: str) -> dict[str, Figures]:
+    """Figures of a module that measures clients or builds in turns, in one process."""
+    command = [sys.executable, "-m", *words]
     done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False)
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {}
 
@@ -156,8 +165,18 @@ def measured(scenario: str, clients: Sequence[str], *, quick: bool) -> dict[str,
     if scenario == "startup":
         return frames()
     if scenario == "tap":
-        return taps(clients)
-    if scenario in (*TERMINAL, "tap_limits", "fleet", "spans"):
+        return several("benchmarks.tap", *clients)
+    if scenario == "taps_memory":
+        os.environ["MINUTES"] = "0.05" if quick else "0.5"
+        return several("benchmarks.memory")
+    if scenario == "recordings":
+        os.environ["ROUNDS"] = "1" if quick else "3"
+        return several("benchmarks.recordings", "20" if quick else "100")
+    if scenario in beside.SCENARIOS:
+        return several("benchmarks.beside", scenario)
+    if scenario == "fleet_100":
+        return {clients[0]: ran([sys.executable, "-m", "benchmarks.fleet", "100"], 600)}
+    if scenario in (*TERMINAL, "tap_limits", "fleet", "spans", "fresh"):
         return {clients[0]: ran([sys.executable, "-m", f"benchmarks.{scenario}"], 600)}
     if scenario in WORKBENCH:
         return {clients[0]: ran([sys.executable, "-m", "benchmarks.workbench", scenario], 600)}
@@ -169,6 +188,8 @@ def installed(client: str) -> bool:
     """Whether a peer is there."""
     needs = {"mcp": REAL / "mcp2/bin/python", "fastmcp": REAL / "fastmcp4/bin/fastmcp"}
     needs |= dict.fromkeys(("ts1", "ts2", "inspector"), MODULES)
+    needs |= {"jq": Path(shutil.which("jq") or "/no/jq")}
+    needs |= {"before": beside.BEFORE, "mcphawk": REAL / "mcphawk/bin/mcphawk"}
     return client not in needs or needs[client].exists()
 
 
@@ -182,7 +203,7 @@ def groups(*, quick: bool) -> Iterator[tuple[str, list[str]]]:
             *dict.fromkeys(goal.client for goal in goals),
             *(each for each in peers if installed(each) and (not quick or each in (*named, *FLOORS))),
         ]
-        if scenario in ("call", "startup", "tap"):
+        if scenario in ("call", "startup", "tap", "taps_memory", "recordings", *beside.SCENARIOS):
             yield scenario, clients
         else:
             yield from ((scenario, [client]) for client in clients)
@@ -354,6 +375,7 @@ def main() -> int:
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     print(f"\n{verdicts(run.found)} {minutes:.1f} minutes, of which in seconds:")
     print(", ".join(f"{name} {taken:.0f}" for name, taken in run.seconds.items()))
+    print(BY_HAND)
     if not (options.quick or options.only):
         _, mark, notes = PAGE.read_text().partition("## Where a goal is missed\n")
         DATA.write_text(json.dumps(run.found, indent=1) + "\n")

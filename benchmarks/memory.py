@@ -1,11 +1,10 @@
-"""What a tapped stdio server costs in memory: ``python -m benchmarks.memory [COMMAND …]``, each a command to compare.
+"""What a tapped stdio server costs in memory: ``python -m benchmarks.memory``, beside an earlier build and MCPHawk.
 
-That is another ``mcp-tui``, or an ``mcphawk`` (``pip install mcphawk``), beside which the goal is 0.43. ``MINUTES`` says how
-long each runs (1).
+Both are measured where ``python tests/real/install.py --before`` installed them. ``MINUTES`` says how long each runs (1).
 
 Twenty taps beside one another make calls for a while, with each command in turn, this one last. Printed is the proportional
-set size of what is there besides the servers, in MB: of all for each tap, for each further one (from ten to twenty), and the
-latter as a share of that of the first command.
+set size of what is there besides the servers, in MB: of all for each tap, and for each further one (from ten to twenty). The
+last line is JSON.
 """
 
 from __future__ import annotations
@@ -97,15 +96,20 @@ def measured(command: str, seconds: float) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measures all commands."""
-    first = 0.0
-    for command in (*sys.argv[1:], str(Path(sys.executable).with_name("mcp-tui"))):
-        each, further = measured(command, SECONDS)
-        first = first or further
-        print(
-            f"{each:5.1f} MB a tap, {further:5.1f} each further, {further / first:4.2f}  {command}",
-            flush=True,
-        )
+    """Measures all commands that are there."""
+    real = Path(__file__).parents[1] / ".real"
+    commands = {
+        "before": real / "before/bin/mcp-tui",
+        "mcphawk": real / "mcphawk/bin/mcphawk",
+        "ours": Path(sys.executable).with_name("mcp-tui"),
+    }
+    found: dict[str, dict[str, float]] = {}
+    for name, command in commands.items():
+        if command.exists():
+            each, further = measured(str(command), SECONDS)
+            found[name] = {"each": each, "further": further}
+            print(f"{each:5.1f} MB a tap, {further:5.1f} each further  {name}", flush=True)
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

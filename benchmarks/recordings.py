@@ -1,12 +1,14 @@
 """What commands take for a long recording, beside ``jq -c .``: ``python -m benchmarks.recordings [MB [NAME …]]``.
 
-It writes a recording of so many MB (100), and runs each command of :data:`COMMANDS` in turns, three times. ``BASE`` may name
-the ``mcp-tui`` of an older build to compare with. For each it prints the median of the seconds, of those of the processor,
-and the memory of its largest process at its height; then the seconds beside those of ``jq``, and beside the older build.
+It writes a recording of so many MB (100), and runs each command of :data:`COMMANDS` in turns, ``ROUNDS`` times (3), with the
+build in ``.real/before`` too, where it is installed. For each it prints the median of the seconds, of those of the
+processor, and the memory of its largest process at its height; then the seconds beside those of ``jq``, and beside that
+build. The last line is JSON.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import statistics
@@ -17,7 +19,9 @@ import time
 from pathlib import Path
 from typing import Final
 
-ROUNDS: Final = 3
+from benchmarks.beside import BUILDS
+
+ROUNDS: Final = int(os.environ.get("ROUNDS", "3"))
 
 COMMANDS: Final = {
     "check": ("check", "{file}", "--fail-on", "tool:none"),
@@ -119,11 +123,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "long.jsonl")
         print(f"{write(path, int(size * 1e6)):,} calls in {size:,.0f} MB", flush=True)
-        programs = {"": MCP_TUI} | ({"base": os.environ["BASE"]} if os.environ.get("BASE") else {})
         commands = {("jq", ""): ["jq", "-c", ".", str(path)]}
         for name in names:
             words = [each.format(file=path) for each in COMMANDS[name]]
-            commands |= {(name, program): [found, *words] for program, found in programs.items()}
+            commands |= {
+                (name, "" if build == "ours" else build): [found, *words] for build, found in BUILDS.items()
+            }
         runs = {each: list[tuple[float, float, float]]() for each in commands}
         for _ in range(ROUNDS):
             for each, command in commands.items():
@@ -134,15 +139,21 @@ def main() -> int:
     }
     jq = taken["jq", ""]
     for (name, program), (seconds, cpu, memory) in taken.items():
-        text = f"{name:<11}{program:<5}{seconds:8.2f} s {cpu:8.2f} s CPU {memory:6.0f} MB"
+        text = f"{name:<11}{program:<7}{seconds:8.2f} s {cpu:8.2f} s CPU {memory:6.0f} MB"
         text += (
             f"  {seconds / jq[0]:5.2f} of jq (CPU {cpu / jq[1]:.2f}; goal {GOALS[name]})"
             if name in GOALS
             else ""
         )
-        if (base := taken.get((name, "base"))) and not program:
-            text += f"  {seconds / base[0]:5.2f} of the base (CPU {cpu / base[1]:.2f})"
+        if (base := taken.get((name, "before"))) and not program:
+            text += f"  {seconds / base[0]:5.2f} of 5dad7e7b (CPU {cpu / base[1]:.2f})"
         print(text)
+    found: dict[str, dict[str, float]] = {"jq": {"seconds": jq[0]}}
+    for (name, program), (seconds, _, memory) in taken.items():
+        if name != "jq":
+            figures = found.setdefault(program or "ours", {"mb": 0.0})
+            figures |= {name: seconds, "mb": max(memory, figures["mb"])}
+    print(json.dumps(found))
     return 0
 
 

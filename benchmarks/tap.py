@@ -36,6 +36,7 @@ HTTP_CALLS: Final = 300
 EVERY: Final = 0.005
 ROUNDS: Final = 5
 NOTES: Final = 100_000
+BEFORE: Final = Path(__file__).parents[1] / ".real/before/bin/mcp-tui"
 BRIDGE: Final = Path(__file__).parents[1] / ".real/peers/node_modules/supergateway/dist/index.js"
 
 SERVER: Final = """
@@ -152,6 +153,18 @@ def http_latency(names: Iterable[str]) -> dict[str, list[float]]:
         ways = {
             "none": lambda: server,
             "ours": lambda: port([*OURS, "--http", "0", f"http://127.0.0.1:{server}/mcp"]),
+            "before": lambda: port(
+                [
+                    "env",
+                    "-u",
+                    "PYTHONPATH",
+                    str(BEFORE),
+                    *OURS[1:],
+                    "--http",
+                    "0",
+                    f"http://127.0.0.1:{server}/mcp",
+                ]
+            ),
             "relay": lambda: port([sys.executable, "-c", HTTP_RELAY, str(server)]),
             "supergateway": bridge,
         }
@@ -170,7 +183,7 @@ def http_latency(names: Iterable[str]) -> dict[str, list[float]]:
     return taken
 
 
-WAYS: Final = ("ours", "once", "relay", "socat", "supergateway")
+WAYS: Final = ("ours", "once", "relay", "socat", "supergateway", "before")
 OURS: Final = [str(Path(sys.executable).with_name("mcp-tui")), "tap"]
 
 
@@ -335,7 +348,8 @@ def measure(names: list[str]) -> dict[str, dict[str, float]]:
     known = ways()
     wanted = {name: known[name] for name in names if name in known}
     called, flooded = latency(wanted), flood(wanted)
-    http = http_latency(each for each in names if each != "supergateway" or BRIDGE.exists())
+    needs = {"supergateway": BRIDGE, "before": BEFORE}
+    http = http_latency(each for each in names if each not in needs or needs[each].exists())
 
     def p99(each: list[float]) -> float:
         return statistics.quantiles(each, n=100)[-1]

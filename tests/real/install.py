@@ -284,6 +284,22 @@ def pypi_part(name: str, package: str, kind: str) -> Part:
     return Part(name, asked, f"PyPI's {package}, {kind}", fill_environment(*package.split()), lambda: None)
 
 
+def fill_before(folder: Path) -> None:
+    source = folder / "source"
+    run("git", "archive", "--output", folder / "source.tar", BEFORE_COMMIT, cwd=REAL.parent)
+    source.mkdir()
+    run("tar", "xf", folder / "source.tar", cwd=source)
+    fill_environment(source, "--constraint", source / "constraints.txt")(folder)
+
+
+def no_before() -> str | None:
+    try:
+        run("git", "cat-file", "-e", f"{BEFORE_COMMIT}^{{commit}}", cwd=HERE)
+    except Failed:
+        return f"this clone does not have the commit {BEFORE_COMMIT}"
+    return None
+
+
 MCP1 = environment_part("mcp1", "what servers on PyPI's mcp 1.x need")
 MCP2 = environment_part("mcp2", "what servers on PyPI's mcp 2.x need")
 FASTMCP4 = environment_part("fastmcp4", "what servers on PyPI's fastmcp 4.x need")
@@ -338,6 +354,16 @@ PEERS = Part(
     no_npm,
 )
 """For ``make bench`` alone: installed with --peers."""
+BEFORE_COMMIT = "5dad7e7b"
+BEFORE = Part(
+    "before",
+    f"{BEFORE_COMMIT}\n{REAL} {sys.base_prefix} {sys.version_info[:2]}",
+    f"the build of {BEFORE_COMMIT}, which goals of speed are compared with",
+    fill_before,
+    no_before,
+)
+MCPHAWK = pypi_part("mcphawk", "mcphawk==1.0.0", "whose wrapper's memory is compared")
+"""The two that ``make bench-quick`` needs as well: installed with --before."""
 CLIENT_NPM = Part(
     "client_npm",
     " ".join(CLIENT_PACKAGES),
@@ -450,7 +476,9 @@ def main() -> int:
     status = 0
     wanted = (*PARTS, *(FOR_FINDINGS if "--all" in sys.argv[1:] else ()))
     if "--peers" in sys.argv[1:]:
-        wanted = (MCP2, FASTMCP4, PEERS)
+        wanted = (MCP2, FASTMCP4, PEERS, BEFORE, MCPHAWK)
+    elif "--before" in sys.argv[1:]:
+        wanted = (BEFORE, MCPHAWK)
     elif "--clients" in sys.argv[1:]:
         wanted = CLIENTS
     for part in wanted:
