@@ -28,14 +28,16 @@ ARGS ?=
 RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 METADATA := pyproject.toml mcp_tui/__init__.py constraints.txt
-# pip is not quiet: the first install takes minutes on a slow line, and names what it works on.
-PIP := $(BIN)/python -m pip install --disable-pip-version-check
+# Where it is installed (and knows dependency groups): it takes seconds where pip takes a minute.
+UV := $(shell uv pip install --help 2>/dev/null | grep -q -e --group && echo uv)
+# Neither is quiet: the first install takes minutes on a slow line, and names what it works on.
+PIP := $(if $(UV),uv pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check)
 INSTALL := $(PIP) --editable .
 # The pip of a new environment may be older than dependency groups (PEP 735).
 INSTALL_DEV := $(PIP) 'pip>=25.1' && $(INSTALL) --group dev --constraint constraints.txt
 
 # A broken or half-made environment (a removed interpreter, an interrupted install) is made again.
-ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo usable),usable)
+ifneq ($(shell $(BIN)/python -c '$(if $(UV),,import pip; )$(SUITABLE)' 2>/dev/null && echo usable),usable)
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
@@ -155,7 +157,13 @@ clean: ## Remove the environment and everything that was built
 $(VENV): $(DEV_STAMP)
 
 $(BIN)/python:
-	@set -e; for python in $(or $(PYTHON),$(PYTHONS)); do \
+	@if [ -n "$(UV)" ]; then \
+	    echo "Making $(VENV) with uv"; \
+	    rm -rf $(VENV); \
+	    exec uv venv --python $(or $(PYTHON),'>=3.11') $(VENV); \
+	fi; \
+	echo "Looking for Python 3.11 or newer"; \
+	set -e; for python in $(or $(PYTHON),$(PYTHONS)); do \
 	    if $$python -c 'import ensurepip; $(SUITABLE)' 2>/dev/null; then \
 	        echo "Making $(VENV) with $$($$python --version): a few seconds"; \
 	        exec $$python -m venv --clear $(VENV); \
@@ -167,11 +175,11 @@ $(BIN)/python:
 
 # Where the development tools are, they are kept up to date with the rest; `make run` alone never installs them.
 $(RUN_STAMP): $(METADATA) | $(BIN)/python
-	@echo "Installing mcp-tui and what it needs into $(VENV): about a minute, the first time only"
+	@echo "Installing mcp-tui and what it needs into $(VENV): about $(if $(UV),ten seconds,a minute), the first time only"
 	@if [ -f $(DEV_STAMP) ]; then $(INSTALL_DEV) && touch $(DEV_STAMP); else $(INSTALL); fi
 	@touch $@
 
 $(DEV_STAMP): $(METADATA) | $(BIN)/python
-	@echo "Installing mcp-tui and its development tools into $(VENV): a minute or two, the first time only"
+	@echo "Installing mcp-tui and its development tools into $(VENV): $(if $(UV),half a minute,a minute or two), the first time only"
 	@$(INSTALL_DEV)
 	@touch $(RUN_STAMP) $@
