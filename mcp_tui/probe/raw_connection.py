@@ -52,6 +52,9 @@ HANDSHAKE_ID: Final = 100_000
 PREPARING: Final = 200_000
 """The first id of the calls that prepare a connection."""
 
+OPENING: Final = 300_000
+"""The first id of the calls that check whether a server still works."""
+
 BEFORE: Final = "--before"
 
 CANCEL_METHOD: Final = "notifications/cancelled"
@@ -195,6 +198,7 @@ class ProbeConnection(base.Silence):
         self.transport: base.Transport = make_transport(server.client, server.transport)
         self._news = asyncio.Event()
         self.next_id = 1
+        self.next_opening_id = OPENING
         self.prepared = 0
         """The number of calls that prepared the connection."""
 

@@ -91,9 +91,6 @@ LAG_LOOK_SECONDS: Final = 0.05
 SUSPENSION_SECONDS: Final = 0.5
 """The seconds of suspension from which an experiment is repeated regardless of its findings."""
 
-OPENING: Final = 300_000
-"""The first id of the calls that check whether a server still works."""
-
 PASSED_OVER: Final = 3
 """The most tools that a report explains if none was used."""
 
@@ -542,10 +539,10 @@ class Probe:
         if not experiment.opened:
             connection = self._connection("a call before any cancel")
             await connection.open()
-        # The small ids are reserved for the experiment.
-        first, connection.next_id = connection.next_id, OPENING
+        # The small ids are reserved for the experiment. A reused connection may have had such a call before.
+        first, connection.next_id = connection.next_id, connection.next_opening_id
         found = await Trial(connection).next_call("", "a call before any cancel")
-        connection.next_id = first
+        connection.next_opening_id, connection.next_id = connection.next_id, first
         if found.verdict is Verdict.FAIL:
             return f"{found.sentence}, since the experiment {server.doubt!r}"
         server.doubt = ""

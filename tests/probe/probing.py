@@ -62,6 +62,7 @@ async def probing(
     experiments: Sequence[Experiment] = EXPERIMENTS,
     before: Sequence[NamedTool] = (),
     limit: float = 0.0,
+    reuse: bool = False,
 ) -> Report:
     """Probe a server to the end."""
     made = Probe(
@@ -75,6 +76,7 @@ async def probing(
         experiments=experiments,
         before=before,
         limit=limit,
+        reuse=reuse,
     )
     return await made.run()
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.probe.experiments import EXPERIMENTS
+from mcp_tui.probe.experiments import EXPERIMENTS, Experiment
 from mcp_tui.probe.raw_connection import Unprepared
 from mcp_tui.probe.report import Finding, Verdict
 from mcp_tui.probe.tool_choice import NamedTool
+from mcp_tui.probe.trial import Trial
 from mcp_tui.view.probe_report import counted
 from tests.probe.probing import fallen, probed, scripted, unseen
 
@@ -94,3 +95,14 @@ def test_rules_that_were_not_run_for_lack_of_time_are_named_and_a_must_among_the
     report.not_run[:] = ["P-03"]
     assert not report.unjudged()
     assert report.unjudged(strict=True)
+
+
+def test_each_call_that_checks_a_reused_connection_has_an_id_of_its_own():
+    # @modelcontextprotocol/server-memory 2026.8.31 (npm) takes 2 s to start: P-22 then counted two answers to one id.
+    async def doubts(trial: Trial) -> None:
+        trial.server.doubt = "planted"
+        trial.passed("P-10", "planted")
+
+    planted = Experiment("an unknown id cancelled", doubts, alone=True)
+    report = probed(scripted("good"), "slow_work", ("seconds", "1"), experiments=[planted] * 3, reuse=True)
+    assert report.findings["P-22"].sentence.startswith("none of ")
