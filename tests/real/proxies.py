@@ -37,7 +37,9 @@ from tests.real.used import BRIDGES, Used, listening
 
 PAGE: Final = pages.DOCS / "findings-proxies.md"
 DATA: Final = PAGE.with_suffix(".json")
-ERAS: Final = (LEGACY, MODERN)
+SSE: Final = "2024-11-05"
+"""The version whose runs are over HTTP+SSE."""
+ERAS: Final = (SSE, LEGACY, MODERN)
 MCP_TUI: Final = (sys.executable, "-m", "mcp_tui")
 
 AFTER: Final = 2
@@ -191,6 +193,8 @@ class Bridge:
     """A bridge from a registry."""
 
     used: Used
+    over_sse: str
+    """Its command over HTTP+SSE."""
     limit: str = ""
 
     @property
@@ -210,7 +214,10 @@ class Bridge:
     @contextmanager
     def run(self, witness: Server, flags: tuple[str, ...]) -> Generator[list[str]]:
         """Give the words of `mcp-tui` that name the server."""
-        with self.used.run(replace(witness, on_http=("--http", *flags))) as (_, server, _):
+        used = self.used
+        if "--sse" in flags:
+            used = replace(used, command=self.over_sse, path=used.path and "/sse")
+        with used.run(replace(witness, on_http=("--http", *flags))) as (_, server, _):
             yield server
 
 
@@ -235,11 +242,24 @@ class Direct:
             yield [url]
 
 
+_OVER_SSE: Final = {
+    "mcp-remote HTTP --allow-http": "mcp-remote HTTP --allow-http --transport sse-only",
+    "supergateway --streamableHttp HTTP": "supergateway --sse HTTP",
+    "supergateway --stdio 'STDIO' --outputTransport streamableHttp --stateful --port PORT":
+        "supergateway --stdio 'STDIO' --outputTransport sse --port PORT",
+    "mcp-proxy --transport streamablehttp HTTP": "mcp-proxy HTTP",
+}  # fmt: skip
+"""The commands of bridges over HTTP+SSE that differ from those over streamable HTTP."""
+
 Between = Direct | Proxy | Bridge
 BETWEEN: Final[tuple[Between, ...]] = (
     Direct(),
     *PROXIES,
-    *(Bridge(replace(each, revision="")) for each in BRIDGES if each.revision == LEGACY),
+    *(
+        Bridge(replace(each, revision=""), _OVER_SSE.get(each.command, each.command))
+        for each in BRIDGES
+        if each.revision == LEGACY
+    ),
 )
 
 
@@ -284,9 +304,11 @@ def seen(between: Between, era: str, case: Case) -> Seen:
             on_http=("--http",),
             revisions=ERAS,
         )
-        target = stack.enter_context(between.run(witness, case.flags))
+        over_sse = era == SSE
+        target = stack.enter_context(between.run(witness, (*case.flags, *("--sse",) * over_sse)))
         words = ["call", "--no-journal", "--protocol", era, *shlex.split(case.options)]
         split = target.index("--") if "--" in target else len(target)
+        words += ["--transport", "sse"] * (over_sse and split == len(target))
         words += [*target[:split], "work", *case.call.split(), *target[split:]]
         client, lines = watched([*MCP_TUI, *words], Path(name))
         begun_by = time.monotonic() + 30
@@ -368,6 +390,11 @@ def doctor(between: Between) -> str:
 _lock: Final = Lock()
 
 
+def is_run(between: Between, era: str, case: Case) -> bool:
+    """Whether a case is run: only a proxy, and no event stream, can wait for an answer that is JSON."""
+    return not (case.http and (era == SSE or isinstance(between, Bridge)))
+
+
 def kept(between: Between) -> Path:
     """Where the runs of a proxy or bridge are."""
     return pages.PARTS / f"proxies-{pages.slug(between.name)}.json"
@@ -406,7 +433,7 @@ def make(
         (slow if name.startswith("silence") else quick).submit(one, era, name)
         for era in ERAS
         for name, case in CASES.items()
-        if not (case.http and isinstance(between, Bridge))
+        if is_run(between, era, case)
     ]
     for each in left:
         each.result()
@@ -421,12 +448,13 @@ INTRODUCTION: Final = f"""\
 **The question.** Something stands between an MCP client and its server. What becomes of a cancel, of a client that is gone,
 of a progress message, and of a call that is silent for long?
 
-**How to read a row.** Each proxy has the shortest [configuration](#the-configurations) that works, each bridge its plain
-command. Behind it is a server that notes what reaches it and stops at a cancel
-([`witness.py`](../tests/real/servers/witness.py)); in front of it is `mcp-tui`. "a / b": the tool is silent / it reports
-progress each {EVERY} s.
+**How to read a row.** Each proxy has the shortest configuration that works ([`proxies.py`](../tests/real/proxies.py)), each
+bridge its plain [command](#the-commands-of-the-bridges). Behind it is a server that notes what reaches it and stops at a
+cancel ([`witness.py`](../tests/real/servers/witness.py)); in front of it is `mcp-tui`. "a / b": the tool is silent / it
+reports progress each {EVERY} s.
 
-- *cancel*: when the tool stopped. In 2025-11-25 a cancel is a notification, in 2026-07-28 over HTTP the end of the stream.
+- *version*: 2024-11-05 is HTTP+SSE: one event stream for all answers. The others are streamable HTTP.
+- *cancel*: when the tool stopped. Up to 2025-11-25 a cancel is a notification, then over HTTP the end of the stream.
 - *client gone*: when the server noticed that its client was killed.
 - *progress*: when the messages of a tool that reports each second reached the client.
 - *stream, silent*; *JSON, silent*: what ended a call of {SILENT} s without a byte from the server. The server began an event
@@ -442,8 +470,9 @@ LATE: Final = 0.1
 SURPRISES: Final = """\
 **What surprises.**
 
-- In 2026-07-28 the limit of a proxy is a cancel: the tool stops. In 2025-11-25 the tool works to its end, and its answer is
-  lost. mcp 2.3.0 sends a comment each 15 s on its event streams: no limit here ended a silent call of it.
+- In 2026-07-28 the limit of a proxy is a cancel: the tool stops. Before, the tool works to its end, and its answer is lost;
+  over HTTP+SSE the session is lost with it, also where no call runs. mcp 1.30.0 and 2.3.0 send a comment each 15 s on their
+  event streams: no limit here ended a silent call of theirs.
 - haproxy, Apache, and Varnish do not end a silent tool whose client cancelled it in 2026-07-28, or is gone. If the tool
   reports, its first message after that is lost in silence, and only the second or third closes the connection.
 - haproxy delivers each message 0.2 s late, as it waits for more to send with it; with `option http-no-delay` at once.
@@ -452,11 +481,13 @@ SURPRISES: Final = """\
 - supergateway (stdio to HTTP) gives requests of 2025-11-25 ids of its own, and passes a cancel on with the id of its client:
   [it may stop another call](../findings/supergateway-cancels-another-call.sh).
 - mcp-remote posts the cancel of 2026-07-28 as a notification, which is refused: the tool works to its end.
-- mcp-remote and mcp-proxy (PyPI) cut a silent stream after 300 s, and never tell their client: without a limit of its own
-  it waits for ever. supergateway ends each call with an error after 60 s, mcp-proxy (npm) after 300 s.
+- mcp-remote and mcp-proxy (PyPI) cut a silent stream after 300 s. Over HTTP+SSE they tell their client, over streamable
+  HTTP never: without a limit of its own it waits for ever. supergateway ends each call with an error after 60 s, mcp-proxy
+  (npm) after 300 s.
 - supergateway (HTTP to stdio) starts a server for each call of 2026-07-28, and kills it when the call is cancelled.
-- mcp-proxy (PyPI) answers a cancelled call with an error at once, and lets the tool work. From HTTP to stdio it passes no
-  progress, and supergateway passes none from stdio to HTTP.
+- mcp-proxy (npm) cancels the call of a client that is gone over HTTP+SSE, and in 2025-11-25 lets it work.
+- mcp-proxy (PyPI) answers a cancelled call with an error at once, and lets the tool work. From HTTP to stdio it passes
+  progress over HTTP+SSE alone, and supergateway passes none from stdio to HTTP.
 """
 
 WORDS: Final = """\
@@ -528,7 +559,8 @@ def silence(found: Seen | None) -> str:
         return f"**never told**; cut at {cut:.0f} s, {does}"
     words = last(found)
     status = re.search(r"HTTP (\d+)", words)
-    how = f"HTTP {status[1]}" if status else "an error" if "(error " in words else "cut"
+    failed = "(error " in words or "reports an error" in words
+    how = f"HTTP {status[1]}" if status else "an error" if failed else "cut"
     return f"**{how} at {found['ended']:.0f} s**, {does}"
 
 
@@ -569,15 +601,15 @@ def page(data: pages.Run) -> str:
     lines += [f"- {run['title']}: {run['limit']}." for run in runs if run["limit"]]
     lines += [
         "",
-        "## The configurations",
+        "## The commands of the bridges",
         "",
-        "PORT is where it listens, SERVER the host and port behind it, HERE a folder.",
+        "HTTP is the server's URL, STDIO its command, PORT where the bridge listens.",
         "",
     ]
-    for each in PROXIES:
-        lines += [f"{each.name}: `{each.command}`", ""]
-        lines += [f"```text\n{each.config}```", ""] * bool(each.config)
-    lines += [f"- {each.used.title}: `{each.used.command}`" for each in BETWEEN if isinstance(each, Bridge)]
+    for each in BETWEEN:
+        if isinstance(each, Bridge):
+            sse = f"; HTTP+SSE: `{each.over_sse}`" * (each.over_sse != each.used.command)
+            lines.append(f"- {each.used.title}: `{each.used.command}`{sse}")
     return "\n".join([*lines, "", REPEAT]).rstrip() + "\n"
 
 

@@ -1,8 +1,9 @@
-"""A server that notes what reaches it: ``witness.py LOG [--http] [--json]``, over stdio or at the URL that it prints.
+"""A server that notes what reaches it: ``witness.py LOG [--http [--json|--sse]]``, over stdio or at the URL that it prints.
 
 Its tool `work` takes `seconds`, and reports progress each `every` seconds (0: it is silent). It stops when its cancel
 arrives: the notification, or in 2026-07-28 over HTTP the end of its connection. Each event is a line of LOG: JSON with the
-time of the monotonic clock. ``--json`` answers with JSON in place of an event stream. Needs the standard library alone.
+time of the monotonic clock. ``--json`` answers with JSON in place of an event stream, ``--sse`` speaks HTTP+SSE. Needs the
+standard library alone.
 """
 
 from __future__ import annotations
@@ -146,6 +147,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if "--sse" in sys.argv:
+            self.begin(202)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            _streams[self.path.rpartition("/")[2]].take(message)
+            return
         session = self.headers.get("Mcp-Session-Id", "")
         if message.get("method") == "notifications/cancelled":
             if not session:  # 2026-07-28 has no such POST, and the other versions have a session
@@ -205,6 +212,25 @@ class Handler(BaseHTTPRequestHandler):
         if not in_json and not gone.is_set():
             self.chunk(b"")
 
+    def take(self, message: Message) -> None:
+        """Answer a message that was posted, on the stream of HTTP+SSE."""
+
+        def pause(stop: Event, seconds: float) -> bool:
+            return not stop.wait(max(seconds, 0))
+
+        def send(each: Message) -> None:
+            try:
+                self.chunk(b"event: message\ndata: " + json.dumps(each).encode() + b"\n\n")
+            except OSError:
+                note("not written")
+
+        if message.get("method") == "tools/call":
+            Thread(target=work, args=(message, self.path, send, pause), daemon=True).start()
+        elif message.get("method") == "notifications/cancelled":
+            cancelled(message, self.path)
+        elif made := answer(message):
+            send(made)
+
     def chunk(self, data: bytes) -> None:
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
@@ -222,6 +248,18 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Mcp-Session-Id", uuid.uuid4().hex)
 
     def do_GET(self) -> None:
+        if "--sse" in sys.argv:
+            name = uuid.uuid4().hex
+            _streams[name] = self
+            self.begin(200, "text/event-stream")
+            self.send_header("Cache-Control", "no-cache")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.chunk(f"event: endpoint\ndata: /messages/{name}\n\n".encode())
+            self.closed()
+            note("closed")
+            self.close_connection = True
+            return
         self.begin(405)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -234,6 +272,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None: ...
 
+
+_streams: dict[str, Handler] = {}
+"""The open streams of HTTP+SSE, by the name in the path of their messages."""
 
 if "--http" in sys.argv:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
