@@ -21,6 +21,9 @@ _SCHEME: Final = late(r"[a-z][a-z0-9+.-]*")
 _NOT_WANTED: Final = late(r"q=0(?:\.0*)?")
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 
+_DECIDING: Final = ("host", "origin", "sec-fetch-site", "sec-fetch-mode", "referer")
+"""The headers that decide whether a request is answered."""
+
 _SHOWN: Final = 100
 """The maximum number of characters of a header that a refusal repeats."""
 
@@ -65,9 +68,17 @@ class HttpAccess:
     def __init__(self, origins: Iterable[str] = (), hosts: Iterable[str] = ()) -> None:
         self._origins = {origin_of(each) for each in origins}
         self._hosts = {host_of(each) for each in hosts}
+        self._allowed: object = None
+        """What decided about the last request that may be answered: most requests are like the one before."""
 
     def refusal(self, headers: Mapping[str, str]) -> str:
         """Returns why a request is refused and what to do, in sentences; empty if the request may be answered."""
+        found = [headers.get(name) for name in _DECIDING]
+        why = "" if found == self._allowed else self._refusal(headers)
+        self._allowed = self._allowed if why else found
+        return why
+
+    def _refusal(self, headers: Mapping[str, str]) -> str:
         host, origin = headers.get("host", ""), headers.get("origin")
         site, mode = (headers.get(f"sec-fetch-{name}", "").lower() for name in ("site", "mode"))
         found = host_of(host)

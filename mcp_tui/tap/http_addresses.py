@@ -38,10 +38,9 @@ class ServerAddresses:
 
     def of(self, target: bytes, *, signed_in: bool) -> Address:
         """Returns the address for a target; with ``signed_in``, that of the endpoint has the query of the URL."""
-        url = self.endpoint.url
-        if not signed_in or target != self.path:
-            url = url.copy_with(raw_path=target)
-        return Address(url, self.endpoint.authorization)
+        if signed_in and target == self.path:
+            return self.endpoint
+        return Address(self.endpoint.url.copy_with(raw_path=target), self.endpoint.authorization)
 
     def through_tap(self, named: bytes, *, signed_in: bool) -> bytes:
         """Returns an address that the server names so that the client comes back to the tap, under any name.

@@ -15,7 +15,7 @@ from mcp_tui.protocol.messages import Batch, Frame, Json, MalformedFrame, Reques
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tap import recorder_records
 from mcp_tui.tap.event_pipe import EVENT_BYTES
-from mcp_tui.tap.http_heads import Headers, end_to_end, read_head
+from mcp_tui.tap.http_heads import OF_CLIENT, Headers, end_to_end, read_head
 from mcp_tui.tap.http_session import Exchange, TappedSession, Waiting
 from mcp_tui.tap.http_sessions import HttpSessions, requests_in, secrets_in
 from mcp_tui.tap.observed_session import salvaged
@@ -148,7 +148,7 @@ class Record(Exchange):
         self.join(session)
         if self.connection is not None:
             self._sessions.last[self.connection] = session
-        session.headers, session.target = end_to_end(self._given, b"host", b"expect"), self.target
+        session.headers, session.target = end_to_end(self._given, OF_CLIENT), self.target
         session.store.learn(secrets_in(self._given))
         seq = 0
         if isinstance(raw, Oversized):

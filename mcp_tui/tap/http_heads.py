@@ -14,18 +14,24 @@ HOP_BY_HOP: Final = frozenset(
 Headers = Sequence[tuple[bytes, bytes]]
 
 
-def end_to_end(headers: Headers, *besides: bytes) -> list[tuple[bytes, bytes]]:
-    """Returns the headers without those that apply to one connection, and without ``besides``."""
-    listed = b",".join(value for name, value in headers if name.lower() == b"connection")
-    dropped = HOP_BY_HOP.union(besides, (each.strip().lower() for each in listed.split(b",")))
-    if any(name.lower() == b"transfer-encoding" for name, _ in headers):
+OF_CLIENT: Final = HOP_BY_HOP | {b"host", b"expect"}
+"""The headers of a request that do not pass: the server has another host, and the tap has answered ``Expect``."""
+
+
+def end_to_end(headers: Headers, dropped: frozenset[bytes] = HOP_BY_HOP) -> list[tuple[bytes, bytes]]:
+    """Returns the headers without those that apply to one connection, and without those that are ``dropped``."""
+    names = [name.lower() for name, _ in headers]
+    if b"connection" in names:
+        listed = [value for name, (_, value) in zip(names, headers, strict=True) if name == b"connection"]
+        dropped = dropped.union(each.strip().lower() for each in b",".join(listed).split(b","))
+    if b"transfer-encoding" in names:
         dropped |= {b"content-length"}  # Transfer-Encoding overrides Content-Length (RFC 9112, section 6.3).
-    return [(name, value) for name, value in headers if name.lower() not in dropped]
+    return [each for name, each in zip(names, headers, strict=True) if name not in dropped]
 
 
 def as_head(first: bytes, headers: Headers) -> bytes:
     """Returns a head in the form of a record."""
-    return b"\n".join([first, *(name + b":" + value for name, value in headers)])
+    return b"\n".join([first, *map(b":".join, headers)])
 
 
 def read_head(head: bytes) -> tuple[list[bytes], list[tuple[bytes, bytes]]]:

@@ -20,8 +20,9 @@ import signal
 import socket
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Thread
@@ -37,15 +38,16 @@ from mcp_tui.tap import recorder_records
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.event_pipe import EventPipe, as_event, with_data
 from mcp_tui.tap.http_addresses import ServerAddresses
-from mcp_tui.tap.http_heads import Headers, as_head, end_to_end
+from mcp_tui.tap.http_heads import OF_CLIENT, Headers, as_head, end_to_end
 from mcp_tui.tap.pipes import warn
 from mcp_tui.tap.recorder_link import Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, PAUSE_SECONDS, SWITCH
 from mcp_tui.tap.withheld_answers import WithheldAnswers
 from mcp_tui.transport.base import Challenge, spawn
-from mcp_tui.transport.h11_client import Body, H11Client, PlainResponse
+from mcp_tui.transport.h11_client import Body, H11Client, H11Connection, PlainResponse
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, fields_of
+from mcp_tui.transport.http_client import nothing
 from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding, is_never_connected, media_type
 from mcp_tui.transport.targets import HttpTarget
 
@@ -66,6 +68,10 @@ UPSTREAM_CONNECT_SECONDS: Final = 30.0
 
 ASKED_BYTES: Final = 128 * 1024 * 1024
 """Bytes of a request up to which the guard looks at it; a longer one passes."""
+
+REFUSED_SIGN_IN: Final = (401, 403)
+
+_REQUEST_EVENTS: Final = (h11.Request, h11.Data, h11.EndOfMessage)
 
 AGAIN_BYTES: Final = 16 * 1024 * 1024
 """Bytes of a request that can be sent again with a new token."""
@@ -94,11 +100,13 @@ class ClientConnection(asyncio.Protocol):
         self.exchange: ProxiedExchange | None = None
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
         self._parts: list[bytes] = []
+        self.is_corked = False
+        """Whether somebody calls :meth:`flush` for what is sent."""
         self._writable = asyncio.Event()
         self._writable.set()
         self._ended = False
         """Whether the client has ended its direction of the connection."""
-        self._is_head = False
+        self._is_head = self._is_paced = False
         self._early = 0
         """Bytes received while the last request is unanswered."""
 
@@ -109,7 +117,7 @@ class ClientConnection(asyncio.Protocol):
         self.tap.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._http.their_state is h11.DONE:
+        if self.exchange is not None and self.exchange.is_complete:
             self._early += len(data)
             self.pace(paused=self._early > WAITING_BYTES)
         self._http.receive_data(data)
@@ -156,21 +164,34 @@ class ClientConnection(asyncio.Protocol):
 
     def pace(self, *, paused: bool) -> None:
         """Stops reading from the client, or continues."""
-        if not self.transport.is_closing():
+        if paused is not self._is_paced and not self.transport.is_closing():
+            self._is_paced = paused
             (self.transport.pause_reading if paused else self.transport.resume_reading)()
 
     # -- the request -------------------------------------------------------------------------------------------
 
     def _proceed(self) -> None:
         try:
-            while isinstance(event := self._http.next_event(), h11.Event):
-                if isinstance(event, h11.Request):
+            # By type, because isinstance() takes longer for the classes of h11.
+            event: Any
+            while (kind := type(event := self._http.next_event())) in _REQUEST_EVENTS:
+                if kind is h11.Request:
                     self._begin(event)
-                elif isinstance(event, h11.Data) and self.exchange is not None:
+                elif self.exchange is None:
+                    pass  # refused
+                elif kind is h11.Data:
                     self.exchange.take(bytes(event.data))
-                elif isinstance(event, h11.EndOfMessage) and self.exchange is not None:
+                else:
                     self.exchange.complete()
+                    self.exchange.start()
+                    if not self._http.trailing_data[0]:
+                        break
+            if self.exchange is not None:
+                self.exchange.start()
         except h11.RemoteProtocolError as error:
+            broken, self.exchange = self.exchange, None
+            if broken is not None and not broken.is_complete:
+                broken.abandon()  # The rest of the request never comes.
             is_long = error.error_status_hint == 431
             if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                 said = (
@@ -181,7 +202,7 @@ class ClientConnection(asyncio.Protocol):
                 self.refuse(error.error_status_hint, said)
             self.close()
         if self._ended and not self._is_asked:
-            self._flush()
+            self.flush()
             self.transport.close()
         elif self._ended:
             self._look(0.01)
@@ -217,9 +238,9 @@ class ClientConnection(asyncio.Protocol):
         self.send(b"" if self._is_head else body)
         self.end()
 
-    def begin(self, status: int, headers: Headers, reason: bytes = b"") -> None:
-        """Sends the head of a response."""
-        self._send(h11.Response(status_code=status, headers=list(headers), reason=reason))
+    def begin(self, status: int, headers: Any, reason: bytes = b"") -> None:
+        """Sends the head of a response, with headers in any form that h11 takes."""
+        self._send(h11.Response(status_code=status, headers=headers, reason=reason))
 
     def send(self, data: bytes) -> None:
         """Sends a part of the body."""
@@ -234,31 +255,39 @@ class ClientConnection(asyncio.Protocol):
             self._http.start_next_cycle()
             self._early = 0
             self.pace(paused=False)
-            # In the next turn: a refusal comes from within _proceed, which must not run inside itself.
-            asyncio.get_running_loop().call_soon(self._proceed)
+            if self._http.trailing_data[0] or self._ended:
+                # In the next turn: a refusal comes from within _proceed, which must not run inside itself.
+                asyncio.get_running_loop().call_soon(self._proceed)
         else:
             self.close()
 
     def close(self) -> None:
         """Closes the connection after the written bytes, even if the response is incomplete."""
         self.exchange = None
-        self._flush()
+        self.flush()
         self.transport.close()
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the client has read enough."""
+        return self._writable.is_set()
 
     async def drain(self) -> None:
         """Waits until the client has read enough."""
         await self._writable.wait()
 
     def _send(self, event: h11.Event) -> None:
-        """Writes an event in the next turn of the loop, together with all others of this turn."""
-        if not self._parts:
-            asyncio.get_running_loop().call_soon(self._flush)
+        """Writes an event in the next turn of the loop, together with all others of this turn, unless it was flushed."""
+        if not self._parts and not self.is_corked:
+            asyncio.get_running_loop().call_soon(self.flush)
         self._parts += self._http.send_with_data_passthrough(event) or ()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Writes all events now."""
+        self.is_corked = False
         parts, self._parts = self._parts, []
         if parts and not self.transport.is_closing():
-            self.transport.writelines(parts)
+            self.transport.write(b"".join(parts))
 
 
 class ProxiedExchange:
@@ -269,8 +298,7 @@ class ProxiedExchange:
         self.number = next(tap.numbers)
         self.method = head.method.decode("latin-1")
         given = head.headers.raw_items()
-        # The server has another host, and the tap has answered Expect.
-        self.headers = end_to_end(given, b"host", b"expect")
+        self.headers = end_to_end(given, OF_CLIENT)
         self._signed_in = tap.addresses.signs_in(self.method, head.target, headers)
         self.address = tap.addresses.of(head.target, signed_in=self._signed_in)
         named = headers.get("mcp-session-id", "")
@@ -299,10 +327,13 @@ class ProxiedExchange:
         """The body so far, if it may have to be sent again; else ``None``."""
         self._size = 0
         self._arrived = asyncio.Event()
-        self._complete = False
+        self.is_complete = False
         self._begun = False
         """Whether the head of the response was sent to the client."""
         self._pipe: EventPipe | CompressedPipe | None = None
+        self._is_converted = self._is_answer = False
+        """Whether the body goes into an event stream that the tap has begun; whether it is an answer for that."""
+        self._answer: list[bytes] = []
         self._has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
         tap.exchanges[self.number] = self
         self._put(
@@ -313,11 +344,17 @@ class ProxiedExchange:
         # What a body is, is known once all of it has come.
         held = tap.guard is not None and self.method == "POST" and "content-encoding" not in headers
         self._is_looked_at = held and self._has_body
-        run = self._run_guarded() if self._is_looked_at else self._run()
-        self.task = tap.spawn(run, f"{self.method} {self.address.host}")
+        self._is_started = False
+        self._task: asyncio.Task[None] | None = None
+        self._upstream: H11Connection | None = None
+        """The connection to the server, while what passes on it needs no task."""
 
     def _put(self, kind: bytes, data: bytes = b"") -> None:
-        self.tap.record(kind, data, self.number)
+        """Records something of the traffic."""
+        queue = self.tap.queue
+        queue.add(kind, monotonic(), data, self.number)
+        if queue.asleep:
+            queue.wake()
 
     # -- from the client ---------------------------------------------------------------------------------------
 
@@ -346,7 +383,7 @@ class ProxiedExchange:
     def complete(self) -> None:
         """Notes the end of the request."""
         self._put(recorder_records.REQUEST_END)
-        self._complete = True
+        self.is_complete = True
         self._arrived.set()
 
     # -- the guard of --once -----------------------------------------------------------------------------------
@@ -356,12 +393,12 @@ class ProxiedExchange:
         guard = self.tap.guard
         assert guard is not None
         try:
-            while not self._complete and self._waiting <= ASKED_BYTES:
+            while not self.is_complete and self._waiting <= ASKED_BYTES:
                 self._arrived.clear()
                 await self._arrived.wait()
             self._is_looked_at = False
             whole = b"".join(self._pieces)
-            body = guard.asked(self, whole) if self._complete else whole
+            body = guard.asked(self, whole) if self.is_complete else whole
             if not body and not self.owed:  # a cancel of what was never sent
                 self._connection.respond(202, [], b"", b"text/plain")
                 guard.accept(self)
@@ -391,9 +428,9 @@ class ProxiedExchange:
             ]
             self.headers.append((b"Content-Length", b"%d" % len(body)))
             self.answer(b"", last=False)
-        if body is not whole or self._complete:
+        if body is not whole or self.is_complete:
             self._pieces, self._waiting = deque([body]), len(body)
-        await self._run()
+        await self._run(self._exchanged())
 
     def release(self) -> None:
         """Sends it to the server after all: that did not take the call that it waited for."""
@@ -408,14 +445,14 @@ class ProxiedExchange:
     def _body(self) -> Body:
         if not self._has_body:
             return None
-        if not self._complete:
+        if not self.is_complete:
             return self._parts()
         pieces, self._pieces, self._waiting = [*self._pieces], deque(), 0
         self._connection.pace(paused=False)
         return pieces
 
     async def _parts(self) -> AsyncGenerator[bytes]:
-        while self._pieces or not self._complete:
+        while self._pieces or not self.is_complete:
             if not self._pieces:
                 self._arrived.clear()
                 await self._arrived.wait()
@@ -428,12 +465,39 @@ class ProxiedExchange:
 
     # -- to the server, and back -------------------------------------------------------------------------------
 
-    async def _run(self) -> None:
+    def start(self) -> None:
+        """Sends the request, or its head if the body still comes. Needs a task only if it has to wait."""
+        if self._is_started:
+            return
+        self._is_started, client = True, self.tap.client
+        is_at_once = self.is_complete and self.tap.guard is None
+        if is_at_once and (upstream := client.idle()) is not None:
+            try:
+                self._token = client.send(
+                    upstream,
+                    self.method,
+                    self.headers,
+                    self._body(),
+                    signed_in=self._signed_in,
+                    to=self.address,
+                )
+            except EXPECTED as error:
+                upstream.abort()
+                self._spawn(self._run(_raised(error)))
+            else:
+                self._upstream, upstream.look = upstream, self._look
+        else:
+            self._spawn(self._run_guarded() if self._is_looked_at else self._run(self._exchanged()))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        self._task = self.tap.spawn(work, f"{self.method} {self.address.host}")
+
+    async def _run(self, work: Awaitable[object]) -> None:
+        """Runs the exchange with the server, or the rest of it."""
         client, why, guard = self.tap.client, "", self.tap.guard
         self.forwards = True
         try:
-            if not await self._send(self._take, self._body()):
-                await self._send(self._pass, b"".join(self._passed or ()))
+            await work
         except EXPECTED as error:
             why = client.failure_text(error)
             self._connected = not is_never_connected(error)
@@ -450,6 +514,10 @@ class ProxiedExchange:
         del self.tap.exchanges[self.number]
         self._put(recorder_records.EXCHANGE_END, why.encode())
 
+    async def _exchanged(self) -> None:
+        if not await self._send(self._take, self._body()):
+            await self._send(self._pass, b"".join(self._passed or ()))
+
     async def _send(self, take: Callable[[PlainResponse], Awaitable[bool]], body: Body) -> bool:
         send, to = self.tap.client.exchange, self.address
         return await send(self.method, self.headers, body, take, signed_in=self._signed_in, to=to)
@@ -460,28 +528,96 @@ class ProxiedExchange:
             return False
         return await self._pass(response)
 
+    def _look(self) -> None:
+        """Passes what has come of the response; leaves it to a task as soon as something has to be waited for."""
+        upstream, connection, client = self._upstream, self._connection, self.tap.client
+        assert upstream is not None
+        connection.is_corked = True
+        try:
+            while upstream.events and self._is_clear:
+                event: Any = upstream.events[0]
+                if type(event) is h11.Response:
+                    if self._passed is not None and event.status_code in REFUSED_SIGN_IN:
+                        break
+                    self._begin(client.response(upstream.take(), upstream, self._token))
+                elif type(upstream.take()) is h11.Data:
+                    self._part(bytes(event.data))
+                else:
+                    self._end()
+                    client.release(upstream)
+                    self._finish("")
+                    return
+        except BaseException:
+            upstream.abort()
+            self._finish("")
+            raise
+        finally:
+            connection.flush()
+        if upstream.events or upstream.error is not None:
+            upstream.look = nothing
+            self._spawn(self._run(self._continued(upstream)))
+
+    async def _continued(self, upstream: H11Connection) -> None:
+        client = self.tap.client
+        try:
+            if self._status:
+                await self._pass_rest(upstream)
+            elif not await self._take(client.response(await upstream.event(), upstream, self._token)):
+                upstream.abort()
+                await self._send(self._pass, b"".join(self._passed or ()))
+        except BaseException:
+            upstream.abort()
+            raise
+        client.release(upstream)
+
+    @property
+    def _is_clear(self) -> bool:
+        """Whether a part of the response can pass: there is no pause, and the client has read enough."""
+        return self.tap.free.is_set() and (not self.listens or self._connection.is_writable)
+
+    async def _wait(self) -> None:
+        while not self._is_clear:
+            await self.tap.free.wait()
+            if self.listens:
+                await self._connection.drain()
+
     async def _pass(self, response: PlainResponse) -> bool:
-        moved = self._signed_in and response.status in (307, 308)
-        headers = [
-            (
-                name,
-                self.tap.addresses.through_tap(value, signed_in=moved)
-                if name.lower() == b"location"
-                else value,
+        await self._wait()
+        self._begin(response)
+        await self._pass_rest(response.body)
+        return True
+
+    async def _pass_rest(self, body: AsyncIterable[bytes]) -> None:
+        async for data in body:
+            await self._wait()
+            self._part(data)
+        await self._wait()
+        while self.owed > 0 and self.listens:  # other members of a batch
+            self._send_answer()
+            self._answered.clear()
+            await self._answered.wait()
+        self._end()
+
+    # Recorded and handed on only outside of a pause: what the recorder has read when it decides is all that the client has.
+
+    def _begin(self, response: PlainResponse) -> None:
+        """Passes the head of the response."""
+        headers: Any = end_to_end(response.raw)
+        if "location" in response.headers:
+            named = partial(
+                self.tap.addresses.through_tap,
+                signed_in=self._signed_in and response.status in (307, 308),
             )
-            for name, value in end_to_end(response.raw)
-        ]
-        await self.tap.free.wait()
-        # Recorded and handed on only outside of a pause: what the recorder has read when it decides is all that the client
-        # has.
+            headers = [(key, named(value) if key.lower() == b"location" else value) for key, value in headers]
+        elif len(headers) == len(response.raw):
+            headers = response.checked
         self._put(recorder_records.RESPONSE, as_head(b"%d" % response.status, response.raw))
         self._status, guard = response.status, self.tap.guard
-        reader = None if guard is None else guard.began(self, response.headers)
+        self._reader = None if guard is None else guard.began(self, response.headers)
         encoding = foreign_encoding(response.headers)
         streams = media_type(response.headers) == EVENT_STREAM_TYPE and (not encoding or encoding in WRAPPED)
-        converted = self._pipe is not None and (encoding or not streams)
-        answers = converted and not encoding and media_type(response.headers) == JSON_TYPE
-        answer: list[bytes] = []
+        self._is_converted = self._pipe is not None and (bool(encoding) or not streams)
+        self._is_answer = self._is_converted and not encoding and media_type(response.headers) == JSON_TYPE
         # To a stream of a known length nothing can be added.
         if self._pipe is None and streams and "content-length" not in response.headers:
             pipe = EventPipe(lambda: self.withheld, self._named if self._opens_stream else None)
@@ -489,30 +625,29 @@ class ProxiedExchange:
         if self.listens and not self._begun:
             self._begun = True
             self._connection.begin(response.status, headers, response.reason)
-        async for data in response.body:
-            await self.tap.free.wait()
-            self._put(recorder_records.FROM_SERVER, data)
-            if guard is not None and reader is not None:
-                guard.passing(self, reader, data)
-            if self.listens and not converted:
-                self._connection.send(data if self._pipe is None else self._pipe.feed(data))
-                await self._connection.drain()
-            elif answers:
-                answer.append(data)
-        await self.tap.free.wait()
-        while self.owed > 0 and self.listens:  # other members of a batch
-            self._connection.send(
-                self._pipe.feed(as_event(b"".join(answer))) if answer and self._pipe else b""
-            )
-            answer.clear()
-            self._answered.clear()
-            await self._answered.wait()
+
+    def _part(self, data: bytes) -> None:
+        """Passes a part of the body."""
+        self._put(recorder_records.FROM_SERVER, data)
+        if self.tap.guard is not None and self._reader is not None:
+            self.tap.guard.passing(self, self._reader, data)
+        if self.listens and not self._is_converted:
+            self._connection.send(data if self._pipe is None else self._pipe.feed(data))
+        elif self._is_answer:
+            self._answer.append(data)
+
+    def _end(self) -> None:
+        """Ends the response."""
         if self.listens and self._pipe is not None:
-            self._connection.send(self._pipe.feed(as_event(b"".join(answer))) if answer else b"")
+            self._send_answer()
             self._connection.send(self._pipe.close())
         if self.listens:
             self._connection.end()
-        return True
+
+    def _send_answer(self) -> None:
+        if self._answer and self._pipe:
+            self._connection.send(self._pipe.feed(as_event(b"".join(self._answer))))
+            self._answer.clear()
 
     def _named(self, event: bytes) -> bytes:
         """Returns the ``endpoint`` event of HTTP+SSE with the tap's address instead of the server's."""
@@ -535,7 +670,7 @@ class ProxiedExchange:
         if not self.listens:
             return
         if message:
-            self._put(kind, message)
+            self.tap.record(kind, message, self.number)
         connection = self._connection
         if not self._begun and last:
             connection.respond(200, [], message, JSON_TYPE.encode())
@@ -562,8 +697,21 @@ class ProxiedExchange:
             self.close()
 
     def close(self) -> None:
-        """Closes the connection to the server."""
-        self.task.cancel()
+        """Closes the connection to the server, in the next turn: an answer may still be given in this one."""
+        asyncio.get_running_loop().call_soon(self.abandon)
+
+    def abandon(self) -> None:
+        """Ends the exchange without the rest of it."""
+        if self._task is not None:
+            self._task.cancel()
+        elif self.number in self.tap.exchanges:
+            if self._upstream is not None:
+                self._upstream.abort()
+            self._finish("")
+
+
+async def _raised(error: BaseException) -> None:
+    raise error
 
 
 class HttpTap:
@@ -626,7 +774,7 @@ class HttpTap:
     async def renewed(self, response: PlainResponse, headers: Headers) -> bool:
         """Returns whether a request was refused and can be sent again, because the stored sign-in gave a new token."""
         given = any(name.lower() == b"authorization" for name, _ in headers)
-        if response.status not in (401, 403) or self._tokens is None or given:
+        if response.status not in REFUSED_SIGN_IN or self._tokens is None or given:
             return False
         said = response.headers.get("www-authenticate", "")
         renewed = await self._tokens.renew(Challenge(response.status, said, response.sent))
@@ -780,6 +928,9 @@ class HttpTap:
         self.queue.close()
         for connection in list(self.connections):
             connection.transport.abort()
+        await asyncio.sleep(0)  # A task that is cancelled before it begins would not end its exchange.
+        for exchange in [*self.exchanges.values()]:
+            exchange.abandon()
         for task in self.tasks:
             task.cancel()
         if self.tasks:

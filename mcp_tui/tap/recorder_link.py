@@ -35,6 +35,8 @@ BUNDLE_BYTES = 1 << 18
 """The size of a bundle of records for the recorder, in bytes."""
 PIECES = 256
 """The maximum number of pieces in one write."""
+JOINED_BYTES = 64 * 1024
+"""The size of a bundle up to which its pieces are joined."""
 TRAFFIC_SECONDS = 0.1
 """Seconds that records of the traffic wait: nothing runs next to an answer that comes at once, or a flood that soon ends."""
 AWAKE = 20
@@ -108,7 +110,8 @@ class Queue:
             if self._waiting_bytes > QUEUE_BYTES and kind in recorder_records.MOVED:
                 self._missed[kind, number] = self._missed.get((kind, number), 0) + len(data)
                 return
-            self._report_gap()  # At its place, before the first record that followed the dropped bytes.
+            if self._missed:
+                self._report_gap()  # At its place, before the first record that followed the dropped bytes.
             self._waiting.append((kind, at, number, data))
             self._waiting_bytes += len(data)
 
@@ -151,6 +154,8 @@ class Queue:
                     self._sent.append(record)
                     self._sent_bytes += len(data)
             self._waiting_bytes -= size
+        if len(pieces) > PIECES // 16 and size < JOINED_BYTES:
+            pieces = [b"".join(pieces)]  # Faster than to write many small ones.
         return pieces, size
 
     def settle(self, count: int) -> None:

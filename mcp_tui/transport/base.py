@@ -59,6 +59,9 @@ class RequestToken:
     scopes: tuple[str, ...] = ()
 
 
+NO_TOKEN: Final = RequestToken()
+
+
 @frozen
 class Challenge:
     """The response that refused a request: HTTP 401 or 403, and its ``WWW-Authenticate`` header.
@@ -68,7 +71,7 @@ class Challenge:
 
     status: int
     header: str
-    sent: RequestToken = RequestToken()
+    sent: RequestToken = NO_TOKEN
 
 
 @frozen

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import select
 import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
@@ -42,12 +44,22 @@ Body = bytes | list[bytes] | AsyncIterable[bytes] | None
 
 
 class PlainResponse:
-    """The head of a response, and the parts of its body as they come. ``sent`` is the token of its request."""
+    """The head of a response, and the parts of its body as they come.
+
+    ``sent`` is the token of its request. ``checked`` are the headers as h11 has read them, which need no other check.
+    """
 
     def __init__(
-        self, status: int, raw: Headers, reason: bytes, body: AsyncIterable[bytes], sent: RequestToken
+        self,
+        status: int,
+        raw: list[tuple[bytes, bytes]],
+        reason: bytes,
+        body: AsyncIterable[bytes],
+        sent: RequestToken,
+        checked: Any = None,
     ) -> None:
         self.status, self.raw, self.reason, self.body, self.sent = status, raw, reason, body, sent
+        self.checked = checked or raw
         self.headers = joined_headers(raw)
 
 
@@ -59,36 +71,50 @@ class H11Connection(asyncio.Protocol):
     def __init__(self, context: ssl.SSLContext) -> None:
         self._context = context
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES)
+        self.is_usable = False
+        """Whether a request can be sent."""
+        self.events: deque[h11.Event] = deque()
+        """What of the response is not taken yet: its head, parts of its body, and its end."""
+        self.error: Exception | None = None
+        """What ends the response behind these events."""
+        self.look: Callable[[], None] = nothing
+        """Called when there are new ones of them."""
+        self._is_idle = self._is_whole = True
+        """Whether there is no request; whether all of its response has come."""
         self._unread = 0
-        """The number of bytes received since the last look for an event."""
-        self.is_over = True
-        """Whether nothing more can be read."""
-        self._error: Exception | None = None
-        self._wait: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
 
     # -- what asyncio reports ----------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport, self.is_over = cast("asyncio.Transport", transport), False
+        self.transport, self.is_usable = cast("asyncio.Transport", transport), True
         own = transport.get_extra_info("socket")
         own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._poll = select.poll()
+        self._poll.register(own.fileno(), select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
-        self._http.receive_data(data)
+        if self._is_idle:
+            self.is_usable = False  # What nobody asked for would be taken for the next response.
+            return
+        if self.error is not None:
+            return
         self._unread += len(data)
         if self._unread > UNREAD_BYTES:
             self.transport.pause_reading()
-        self._wake()
+        self._read(data)
 
     def eof_received(self) -> None:
-        self.is_over = True
-        self._wake()
+        if self.is_usable and self._http.their_state is h11.SEND_RESPONSE:
+            self.error = httpx.RemoteProtocolError("Server disconnected without sending a response.")
+        self._ended()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.is_over, self._error = True, self._error or exc
         self.resume_writing()
-        self._wake()
+        if self.is_usable and exc is not None:
+            self.error = httpx.ReadError(str(exc))
+            self.error.__cause__ = exc
+        self._ended()
 
     def pause_writing(self) -> None:
         self._writable = asyncio.get_running_loop().create_future()
@@ -98,16 +124,38 @@ class H11Connection(asyncio.Protocol):
         if writable is not None and not writable.done():
             writable.set_result(None)
 
-    def _wake(self) -> None:
-        if self._wait is not None and not self._wait.done():
-            self._wait.set_result(None)
+    def _ended(self) -> None:
+        if self.is_usable:
+            self.is_usable = False
+            if self.error is None and not self._is_idle:
+                self._read(b"")
+            self.look()
+
+    def _read(self, data: bytes) -> None:
+        http = self._http
+        try:
+            http.receive_data(data)
+            while not self._is_whole:
+                event: Any = http.next_event()
+                if event is h11.NEED_DATA:
+                    break
+                # By type, because isinstance() takes longer for the classes of h11.
+                if type(event) is not h11.InformationalResponse:
+                    self.events.append(event)
+                    self._is_whole = type(event) is h11.EndOfMessage
+                elif event.status_code == 101:
+                    raise h11.RemoteProtocolError("the server changed to another protocol")
+        except h11.RemoteProtocolError as error:
+            self.error = httpx.RemoteProtocolError(str(error))
+            self.error.__cause__ = error
+        self.look()
 
     # -- for the client ----------------------------------------------------------------------------------------
 
     @property
-    def is_usable(self) -> bool:
-        """Whether a request can be sent: bytes that nobody asked for would be taken for the response."""
-        return not (self.is_over or self._unread)
+    def is_quiet(self) -> bool:
+        """Whether a request can be sent, and nothing waits to be read, not even the end."""
+        return self.is_usable and not self._poll.poll(0)
 
     async def connect(self, url: httpx.URL, seconds: float | None) -> None:
         """Connects to the host of a URL.
@@ -138,91 +186,85 @@ class H11Connection(asyncio.Protocol):
         ended.reason = "TLS/SSL connection has been closed (EOF)"
         raise httpx.ConnectError(str(ended)) from ended
 
-    async def send(self, method: str, target: bytes, headers: Headers, body: Body) -> None:
-        """Writes a request.
+    def send(self, method: str, target: bytes, headers: Headers, body: Body) -> None:
+        """Writes a request, without a body that still comes.
 
         Raises:
             httpx.LocalProtocolError: the request is not valid HTTP.
         """
-        send, data = self._http.send, h11.Data
+        self._is_idle = self._is_whole = False
+        send = self._http.send
         try:
             head = h11.Request(method=method, target=target, headers=_framed(method, headers, body))
-            parts = [send(head)]
-            if isinstance(body, bytes):
-                parts.append(send(data(body)))
-            elif isinstance(body, list):
-                parts += [send(data(each)) for each in body]
-            elif body is not None:
-                self._write(parts)
-                async for each in body:
-                    self._write([send(data(each))])
-                    if self._writable is not None:
-                        await self._writable
-                parts = []
-            self._write([*parts, send(h11.EndOfMessage())])
+            parts = body if isinstance(body, list) else [body] if isinstance(body, bytes) else ()
+            written = [send(head), *(send(h11.Data(data=each)) for each in parts)]
+            if body is None or isinstance(body, (bytes, list)):
+                written.append(send(h11.EndOfMessage()))
+        except h11.LocalProtocolError as error:
+            raise httpx.LocalProtocolError(str(error)) from error
+        self._write(written)
+
+    async def send_rest(self, body: AsyncIterable[bytes]) -> None:
+        """Writes a body as it comes."""
+        try:
+            async for each in body:
+                self._write([self._http.send(h11.Data(data=each))])
+                if self._writable is not None:
+                    await self._writable
+            self._write([self._http.send(h11.EndOfMessage())])
         except h11.LocalProtocolError as error:
             raise httpx.LocalProtocolError(str(error)) from error
 
-    def _write(self, parts: Iterable[bytes]) -> None:
+    def _write(self, parts: list[bytes]) -> None:
         if not self.transport.is_closing():
-            self.transport.writelines(parts)
+            self.transport.write(b"".join(parts))
 
-    async def response(self) -> h11.Response:
-        """Returns the head of the response.
+    def take(self) -> Any:
+        """Takes the next event of the response, which must be there."""
+        event = self.events.popleft()
+        if not self.events:
+            if self._unread > UNREAD_BYTES and not self.transport.is_closing():
+                self.transport.resume_reading()
+            self._unread = 0
+        return event
+
+    async def event(self) -> Any:
+        """Waits for the next event of the response.
 
         Raises:
             httpx.TransportError: the connection broke, or the response is not valid HTTP.
         """
-        while not isinstance(event := await self._event(), h11.Response):
-            if not isinstance(event, h11.InformationalResponse) or event.status_code == 101:
-                raise httpx.RemoteProtocolError("the server changed to another protocol")
-        return event
-
-    async def _event(self) -> Any:
-        """Returns the next event of the response."""
-        while True:
-            if not self._unread and not self.is_over and self._http.their_state is h11.SEND_RESPONSE:
-                event: Any = h11.NEED_DATA  # There is nothing to look at.
-            else:
-                try:
-                    event = self._http.next_event()
-                except h11.RemoteProtocolError as error:
-                    raise httpx.RemoteProtocolError(str(error)) from error
-            if event is not h11.NEED_DATA:
-                return event
-            if self._unread > UNREAD_BYTES and not self.transport.is_closing():
-                self.transport.resume_reading()
-            self._unread = 0
-            if self.is_over:
-                if self._error is not None:
-                    raise httpx.ReadError(str(self._error)) from self._error
-                if self._http.their_state is h11.SEND_RESPONSE:
-                    raise httpx.RemoteProtocolError("Server disconnected without sending a response.")
-                self._http.receive_data(b"")
-            else:
-                self._wait = asyncio.get_running_loop().create_future()
-                await self._wait
+        while not self.events:
+            if self.error is not None:
+                raise self.error
+            there = asyncio.Event()
+            self.look = there.set
+            await there.wait()
+        return self.take()
 
     def __aiter__(self) -> H11Connection:
         return self
 
     async def __anext__(self) -> bytes:
-        event = await self._event()
+        event = await self.event()
         if isinstance(event, h11.Data):
             return bytes(event.data)
-        self._unread = len(self._http.trailing_data[0])
         raise StopAsyncIteration
 
     def release(self) -> bool:
         """Makes the connection free for another request, or closes it if the response is incomplete."""
-        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE and self.is_usable:
-            self._http.start_next_cycle()
+        http, self.look = self._http, nothing
+        is_whole = http.our_state is h11.DONE and http.their_state is h11.DONE and not self.events
+        if is_whole and self.is_usable and not http.trailing_data[0]:
+            http.start_next_cycle()
+            self._is_idle = True
             return True
         self.abort()
         return False
 
     def abort(self) -> None:
         """Closes the connection at once."""
+        self.is_usable, self.look = False, nothing
         if hasattr(self, "transport"):
             self.transport.abort()
 
@@ -277,7 +319,6 @@ class H11Client(HttpClient):
         make, url = self._make, to.url
         if make is None:
             raise httpx.UnsupportedProtocol("the connection is closed")
-        sent, framed = self._outgoing(method, url, {}, headers, signed_in=signed_in)
         with contextlib.ExitStack() as place:
             connection: H11Connection = await self._obtain(make, self._slots[urgent], place)
             try:
@@ -294,26 +335,57 @@ class H11Client(HttpClient):
                             raise
                         await asyncio.sleep(pause)
                     else:
-                        self._connected(connection)
+                        if self.tokens is not None:
+                            self.tokens.connected(str(connection.transport.get_extra_info("peername")[0]))
                 place.close()
-                await connection.send(method.upper(), url.raw_path, framed, body)
+                sent = self.send(connection, method, headers, body, signed_in=signed_in, to=to)
+                if not (body is None or isinstance(body, (bytes, list))):
+                    await connection.send_rest(body)
                 flushed()
-                head = await connection.response()
-                raw, reason = head.headers.raw_items(), bytes(head.reason)
-                response = PlainResponse(head.status_code, raw, reason, connection, sent)
-                if self.tokens is not None and sent.access:
-                    self.tokens.answered(sent, response.status, response.headers.get("dpop-nonce", ""))
-                result = await take(response)
+                result = await take(self.response(await connection.event(), connection, sent))
             except BaseException:
                 connection.abort()
                 raise
-        if connection.release():
-            self._rest(connection)
+        self.release(connection)
         return result
 
-    def _connected(self, connection: H11Connection) -> None:
-        if self.tokens is not None:
-            self.tokens.connected(str(connection.transport.get_extra_info("peername")[0]))
+    def idle(self) -> H11Connection | None:
+        """Returns an idle connection for a request that is sent in this turn of the loop, if there is one."""
+        found = next(reversed(self._idle), None) if self.proxy is None else None
+        # It may be closed, and asyncio has not reported that yet; in the next turn it will have.
+        if found is None or not found.is_quiet:
+            return None
+        del self._idle[found]
+        self._let_in()  # a slot for which a request was called is still free
+        return found
+
+    def send(
+        self,
+        connection: H11Connection,
+        method: str,
+        headers: Headers,
+        body: Body,
+        *,
+        signed_in: bool,
+        to: Address,
+    ) -> RequestToken:
+        """Writes a request, without a body that still comes; returns its token."""
+        sent, made = self._outgoing(method, to.url, {}, headers, signed_in=signed_in)
+        connection.send(method.upper(), to.url.raw_path, made, body)
+        return sent
+
+    def response(self, head: h11.Response, connection: H11Connection, sent: RequestToken) -> PlainResponse:
+        """Returns the response with this head."""
+        raw, reason = head.headers.raw_items(), bytes(head.reason)
+        made = PlainResponse(head.status_code, raw, reason, connection, sent, head.headers)
+        if self.tokens is not None and sent.access:
+            self.tokens.answered(sent, made.status, made.headers.get("dpop-nonce", ""))
+        return made
+
+    def release(self, connection: H11Connection) -> None:
+        """Keeps a connection for the next request, if its response was taken."""
+        if connection.release():
+            self._rest(connection)
 
 
 def _framed(method: str, headers: Headers, body: Body) -> list[tuple[bytes, bytes]]:

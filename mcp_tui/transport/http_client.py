@@ -23,7 +23,7 @@ import httpx
 from mcp_tui import __version__
 from mcp_tui.protocol.framing import header_fault
 from mcp_tui.transport.addresses import Address, parse
-from mcp_tui.transport.base import RequestToken, TokenSource, TransportError, spawn
+from mcp_tui.transport.base import NO_TOKEN, RequestToken, TokenSource, TransportError, spawn
 from mcp_tui.transport.http_cookies import Cookies
 from mcp_tui.transport.http_errors import EXPECTED, cause, is_refused_or_reset
 from mcp_tui.transport.http_proxy import Proxy, ProxyFailed, find, shown_proxies
@@ -84,18 +84,18 @@ class ConnectionSlots:
 
     def __init__(self) -> None:
         self.free = MAKING
-        self._turns: deque[asyncio.Future[None]] = deque()
+        self.turns: deque[asyncio.Future[None]] = deque()
 
     async def wait(self) -> None:
         """Waits until the request is called. A new request may still take the slot first, so the caller checks again."""
         turn = asyncio.get_running_loop().create_future()
-        self._turns.append(turn)
+        self.turns.append(turn)
         await turn
 
     def call(self) -> bool:
         """Calls the first waiting request; returns whether there is one."""
-        while self._turns:
-            turn = self._turns.popleft()
+        while self.turns:
+            turn = self.turns.popleft()
             if not turn.done():
                 turn.set_result(None)
                 return True
@@ -305,7 +305,7 @@ class HttpClient:
     ) -> tuple[RequestToken, Headers]:
         """Returns the token of a request, and all its headers."""
         has_own = not signed_in or any(name.lower() == b"authorization" for name, _ in exact or ())
-        sent = RequestToken() if self.tokens is None or has_own else self.tokens.for_request(method, str(url))
+        sent = NO_TOKEN if self.tokens is None or has_own else self.tokens.for_request(method, str(url))
         if exact is None:
             return sent, self._headers({**headers, **sent.headers}, self.cookies.header(url), url.netloc)
         added = [(name.encode(), value.encode()) for name, value in sent.headers.items()]
@@ -363,7 +363,7 @@ class HttpClient:
     def _let_in(self) -> None:
         """Calls a waiting request, urgent ones first, if there is a slot or an idle connection."""
         for slots in self._slots.values():
-            if (self._idle or slots.free) and slots.call():
+            if slots.turns and (self._idle or slots.free) and slots.call():
                 return
 
     def _drop(self, connection: Any) -> None:

@@ -337,6 +337,44 @@ async def test_a_client_that_ends_what_it_writes_still_reads(early: tuple[int, .
         assert await peer.reader.read() == b""
 
 
+@pytest.mark.sends_anything
+async def test_a_body_that_stops_being_http_ends_the_exchange():
+    async with _tapped(served("2026-07-28", Call.answer)) as tap:
+        peer = await tap.connect()
+        peer.writer.write(
+            b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"
+        )
+        await until(lambda: tap.tap.exchanges)
+        peer.writer.write(b"no chunk\r\n")
+        assert await peer.head() == 400
+        await peer.body()
+        await until(lambda: not tap.tap.exchanges)
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["new connection", "idle connection"])
+async def test_a_client_that_reads_slowly_slows_the_server_down_and_gets_everything(is_first: bool):
+    size, written = 1 << 20, 0
+
+    async def work(call: Call) -> None:
+        nonlocal written
+        if call.rpc == "ping":
+            await call.answer()
+            return
+        await call.head(200, {"Content-Type": "text/plain", "Content-Length": str(64 * size)})
+        for number in range(64):
+            await call.raw(bytes([number]) * size)
+            written += 1
+
+    async with _tapped(served("2026-07-28", work)) as tap:
+        if not is_first:
+            await (await tap.call(1, "ping", modern=True)).answer()
+        peer = await tap.call(2, modern=True)
+        await peer.head()
+        await until(lambda: any(not each.is_writable for each in tap.tap.connections))
+        assert written < 64
+        assert await peer.body() == b"".join(bytes([number]) * size for number in range(64))
+
+
 async def test_a_server_that_goes_is_gone_for_the_client():
     async def work(call: Call) -> None:
         await call.stream()

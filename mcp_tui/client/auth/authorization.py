@@ -49,7 +49,7 @@ from mcp_tui.client.auth.token_endpoint import (
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.addresses import parse
-from mcp_tui.transport.base import Challenge, RequestToken, TransportError
+from mcp_tui.transport.base import NO_TOKEN, Challenge, RequestToken, TransportError
 from mcp_tui.transport.targets import VERIFIED, Tls
 from mcp_tui.transport.unreachable import readable
 
@@ -156,7 +156,7 @@ class Authorization:
         """Returns the token of one request, with a proof if the token is bound to a key (RFC 9449, section 7.1)."""
         token, key = self.token, self._proof_key
         if not token:
-            return RequestToken()
+            return NO_TOKEN
         scopes = tuple(dict.fromkeys((*self.credentials.token.scopes, *self.credentials.token.asked)))
         if key is None:
             return RequestToken(token, headers={"Authorization": f"Bearer {token}"}, scopes=scopes)
