@@ -23,7 +23,6 @@ from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import Printer, uncalled
-from mcp_tui.cli.running_sessions import shared_client
 from mcp_tui.cli.target import in_force, required, settings
 from mcp_tui.client import Client, session_store
 from mcp_tui.client.client import SHUTDOWN_REASON, SHUTDOWN_SECONDS
@@ -35,11 +34,11 @@ from mcp_tui.journal.store import Store
 from mcp_tui.live.serving import ClientControlSocket
 from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.events import CancelDelayed, Cause, Event, Note, ProcessesEnded, RequestEvent, Violation
+from mcp_tui.protocol.evidence import waits_to_cancel
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized, spawn
 from mcp_tui.transport.unreachable import readable
-from mcp_tui.view.rows import waits_to_cancel
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
@@ -234,6 +233,9 @@ def run(given: Words, body: Body, *, grace: float | None = None, events: bool = 
     """
     began = time.monotonic()
     if getattr(given.options, "session", None) is not None:
+        # Few commands need another session, and this loads what asks all of them.
+        from mcp_tui.cli.running_sessions import shared_client
+
         return asyncio.run(_run(given, shared_client(given), body, began, events=events))
     where = required(given)
 

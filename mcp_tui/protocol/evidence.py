@@ -590,6 +590,12 @@ def lag(row: Request, outcome: Outcome) -> float | None:
     return next((each.after for each in late_answers(row) if LATE_BY_KIND[each.kind] is outcome), None)
 
 
+def waits_to_cancel(row: Request) -> bool:
+    """Returns whether the cancel of a request has been waiting too long to be written."""
+    is_unwritten = row.delayed.startswith("not written")  # other texts say why the cancel is never written
+    return is_unwritten and row.state is State.CANCEL_REQUESTED and row.signal is None
+
+
 def cancellation_json(row: Request, until: float) -> dict[str, Any]:
     """Returns the members of ``log --json`` for a cancelled request; times are in seconds."""
     asked, sent, lag = cancel_of(row), row.sent_at, worst(row)

@@ -178,7 +178,8 @@ def _tables() -> tuple[bytes, bytes]:
         for kind in KINDS:
             after = permitted.get(kind) or state
             states.append(_ALL_STATES.index(after) if kind in permitted else ILLEGAL)
-            effects += bytes(_effect(state, after, kind, aspect) for aspect in range(_WIDTH))
+            aspects = range(_WIDTH) if kind in ASPECTS else (0,)  # without any, all are the same
+            effects += bytes(_effect(state, after, kind, each) for each in aspects) * (_WIDTH // len(aspects))
     return bytes(states), bytes(effects)
 
 

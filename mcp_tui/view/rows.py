@@ -224,12 +224,6 @@ def _cancelled(row: Request, now: float, *, wide: bool) -> SafeText:
     return join((aftermath, brief(row.reason)), " · ")
 
 
-def waits_to_cancel(row: Request) -> bool:
-    """Returns whether the cancel of a request has been waiting too long to be written."""
-    is_unwritten = row.delayed.startswith("not written")  # other texts say why the cancel is never written
-    return is_unwritten and row.state is State.CANCEL_REQUESTED and row.signal is None
-
-
 def _completed(row: Request, *, wide: bool) -> SafeText:
     if row.method == LISTEN:
         return words("closed by the server")

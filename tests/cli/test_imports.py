@@ -52,6 +52,13 @@ def test_a_plain_call_is_parsed_without_argparse_and_speaks_without_tls():
     assert not modules & {"argparse", "ssl", "tomllib"}
 
 
+def test_a_call_that_needs_no_arguments_loads_no_validator():
+    words = ("--cancel-after", "0", "--linger", "0", "--demo")
+    status, modules = loaded(("call", "silent", *words))
+    assert status == [7]
+    assert "jsonschema_rs" not in modules
+
+
 def test_a_client_of_a_control_socket_loads_next_to_nothing():
     status, modules = loaded(("ps",), ("cancel", "none/1"))
     assert status == [0, 2]

@@ -24,7 +24,7 @@ from mcp_tui.live.serving import ClientControlSocket
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.events import Kind, Limits
-from mcp_tui.protocol.evidence import is_disconnected, is_still_progressing
+from mcp_tui.protocol.evidence import is_disconnected, is_still_progressing, waits_to_cancel
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, Requests
 from mcp_tui.protocol.states import State
@@ -39,7 +39,7 @@ from mcp_tui.view.detail import Section, connecting_sections, failure_sections, 
 from mcp_tui.view.keys import hint, key_of
 from mcp_tui.view.lines import Segments
 from mcp_tui.view.outline import put
-from mcp_tui.view.rows import first_steps, plural, request, waits_to_cancel
+from mcp_tui.view.rows import first_steps, plural, request
 from mcp_tui.view.server_bar import ALONE, LINK_GLYPHS, Counts, Link, OtherServers, ServerFacts, title
 from mcp_tui.view.shell_command import redactor
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
