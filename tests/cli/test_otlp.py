@@ -218,7 +218,13 @@ def test_a_tapped_call_is_a_child_of_the_clients_span(collector: Collector):
 
 @pytest.mark.parametrize(
     ("status", "why"),
-    [(None, "connection refused"), (0, "no answer in 0.3 s"), (302, "HTTP 302 Found"), (429, "HTTP 429")],
+    [
+        (None, "connection refused"),
+        (0, "no answer in 0.3 s"),
+        # A success for opentelemetry-exporter-otlp-proto-http 1.45.2 itself (findings/otlp-redirect-is-a-success.sh).
+        (302, "HTTP 302 Found"),
+        (429, "HTTP 429"),
+    ],
 )
 def test_losses_are_counted_with_the_reason_and_no_password(
     collector: Collector, status: int | None, why: str
@@ -263,7 +269,16 @@ def test_a_bad_collector_costs_a_tap_no_traffic_and_its_losses_are_reported(
     wait(lambda: any(lost.search(each.read_text()) for each in journal_folder().glob("*.jsonl")))
 
 
+def test_a_timeout_is_in_milliseconds(collector: Collector, monkeypatch: pytest.MonkeyPatch):
+    # In seconds for opentelemetry-exporter-otlp-proto-http 1.45.2 itself (findings/otlp-timeout-is-taken-in-seconds.sh).
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "50")
+    collector.status = 0
+    ran = run("call", "echo", "text=hi", "--demo", "--otlp", collector.url)
+    assert f"did not reach {collector.url}: no answer in time" in ran.err
+
+
 def test_what_a_collector_rejects_is_counted(collector: Collector):
+    # A success for opentelemetry-exporter-otlp-proto-http 1.45.2 itself (findings/otlp-partial-success-is-silent.sh).
     collector.rejects = 2
     ran = run("call", "echo", "text=hi", "--demo", "--otlp", collector.url)
     assert f"2 spans did not reach {collector.url}: the collector rejected them: too old" in ran.err
