@@ -40,8 +40,16 @@ def test_the_call_of_another_client_is_listed_explained_and_cancelled(control: C
         assert (row["method"], row["name"], row["server"]) == ("tools/call", "count", "demo")
         assert rows("client=other", protocol=protocol) == []
         named = f"request={row['request']}"
-        said = called("explain", named, protocol=protocol)["content"][0]["text"]
-        assert said.startswith("«tools/call count»: in flight.")
+        said = called("explain", named, protocol=protocol)
+        assert said["content"][0]["text"].startswith("«tools/call count»: in flight.")
+        # Claude Code 2.1.332 and Codex 0.171.0 give their models the structured content alone, Gemini CLI 0.61.0 the text
+        # (findings/two-agents-drop-the-text.sh, findings/gemini-cli-shows-a-part.sh): each says it all.
+        assert (said["structuredContent"]["name"], said["structuredContent"]["shown"]) == (
+            "count",
+            "in flight",
+        )
+        text = called("running", protocol=protocol)["content"][0]["text"]
+        assert all(each in text for each in (row["request"], "«tools/call count»", "«demo»", "in flight"))
         refused = called("cancel", named, "reason=enough", protocol=protocol)
         assert refused["message"] == "Invalid params: unknown tool"
         acting = (*SERVE, "--allow-cancel")
