@@ -22,6 +22,7 @@ from mcp_tui.client.parameters import Variant, ways
 from mcp_tui.client.schemas import REQUIRED, Problem, Schema, is_of, mistake, parse_json, type_words
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, in_range, json_type, texts_in
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.values import frozen
 
 
@@ -158,11 +159,11 @@ _OPEN_KINDS: Final = {
 }
 """The kinds whose values the server knows already, or that have fields of their own."""
 
-_BREAKS_OF_LINES: Final = re.compile(r"\s+")
+_BREAKS_OF_LINES: Final = late(r"\s+")
 
-_WORD_BREAKS: Final = re.compile(r"[_\-.]+|(?<=[a-z])(?=[A-Z])")
+_WORD_BREAKS: Final = late(r"[_\-.]+|(?<=[a-z])(?=[A-Z])")
 
-_SECRET_FIELD: Final = re.compile(
+_SECRET_FIELD: Final = late(
     r"\b(?:pass[ -]?(?:words?|wd|phrases?|codes?|keys?)|pwd|(?-i:PIN)|pin[ -](?:codes?|numbers?)|otp|cv[cv]2?|secrets?"
     r"|credentials?|bearer|token|credit card|card number|seed phrase"
     r"|(?:api|access|secret|private|signing|recovery|ssh)[ -]?keys?"
@@ -179,7 +180,7 @@ _SECRET_FIELD: Final = re.compile(
 )
 """The words for secrets in texts of a server."""
 
-_UNSEEN_IN_TEXT: Final = re.compile(
+_UNSEEN_IN_TEXT: Final = late(
     r"[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+"
 )
 

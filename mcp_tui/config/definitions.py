@@ -37,6 +37,7 @@ from mcp_tui.config.yaml import Way
 from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.protocol.framing import header_fault
 from mcp_tui.protocol.messages import Json, as_list, as_object
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.launching import OWN_NAMES, find_program
@@ -613,10 +614,10 @@ def _variable(name: str) -> ConfigVariable:
 
 MAX_ENV_BYTES: Final = 256 * 1024
 
-_ENV_NAME: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][\w.\-]*)\s*=\s*")
-_ENV_QUOTED: Final = re.compile(r"""(?:'([^']*)'|"((?:[^"\\]|\\.)*)")\s*(?:(?<=\s)#.*)?""")
-_ENV_COMMENT: Final = re.compile(r"(?<=\s)#")
-_ENV_ESCAPE: Final = re.compile(r"\\(.)")
+_ENV_NAME: Final = late(r"\s*(?:export\s+)?([A-Za-z_][\w.\-]*)\s*=\s*")
+_ENV_QUOTED: Final = late(r"""(?:'([^']*)'|"((?:[^"\\]|\\.)*)")\s*(?:(?<=\s)#.*)?""")
+_ENV_COMMENT: Final = late(r"(?<=\s)#")
+_ENV_ESCAPE: Final = late(r"\\(.)")
 _ENV_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
 

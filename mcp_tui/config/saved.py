@@ -8,7 +8,6 @@ not saved; such a server must be given when the call is run.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shlex
@@ -115,6 +114,8 @@ def _hash_of(values: Iterable[tuple[str, str]]) -> str:
 
 
 def _digest(value: object) -> str:
+    import hashlib  # loads OpenSSL; late, because a workbench loads this module before it shows the server's tools
+
     return hashlib.sha256(json.dumps(value).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import field
@@ -17,6 +16,7 @@ from typing import Final
 from mcp_tui.config import templates
 from mcp_tui.config.templates import Dialect
 from mcp_tui.protocol.json_values import Json
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.values import frozen
 
 
@@ -251,7 +251,7 @@ PLAIN_FILE: Final = Source(
 )  # fmt: skip
 """The source of files that belong to no known tool."""
 
-_VARIABLE: Final = re.compile(r"\{([A-Z_]+):([^{}]*)\}")
+_VARIABLE: Final = late(r"\{([A-Z_]+):([^{}]*)\}")
 
 _SEARCHED_FOLDERS: Final = 64
 """The most folders that are searched for files of a project: the working directory and those above it."""

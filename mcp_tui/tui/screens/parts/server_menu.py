@@ -12,6 +12,7 @@ from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.client.roots import missing_roots, root_uri
 from mcp_tui.config.definitions import AskedInput
 from mcp_tui.journal.masks import known_secrets
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.screens.dialog import InputsScreen, MenuScreen
 from mcp_tui.tui.screens.layout import LayoutScreen
@@ -27,7 +28,7 @@ Choices = Sequence[tuple[str, SafeText]]
 MODES: Final = {"ask": words("on: you write the answer"), "off": words("off")}
 """The modes of sampling; a command is a mode too, if the settings name one."""
 
-_VARIABLE: Final = re.compile(r"([A-Za-z_]\w*)(=(.*))?", re.ASCII | re.DOTALL)
+_VARIABLE: Final = late(r"([A-Za-z_]\w*)(=(.*))?", re.ASCII | re.DOTALL)
 
 
 @dataclass(eq=False)
