@@ -40,7 +40,7 @@ from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.states import TypedId
 from mcp_tui.protocol.values import frozen
 from mcp_tui.view.badges import badge, outcome_of, server_request_badge
-from mcp_tui.view.filters import Filter, Shown, is_open, json_state, parse, request_fields
+from mcp_tui.view.filters import Shown, is_open, json_state, parse, request_fields
 from mcp_tui.view.list_filters import broken_rules, is_beside, log, names_messages
 from mcp_tui.view.text import SafeText, brief, clean, join
 from mcp_tui.view.wire import event_pieces
@@ -183,12 +183,11 @@ class Assertion:
         """The assertion as typed."""
         return f"--{self.option} {f'{self.count} ' * self.option.startswith('at-')}{self.filter}"
 
-    def take(self, match: MatchedRow, filter: Filter) -> None:
-        """Adds a row if it matches."""
-        if filter.matches(match.row):
-            ended = match.seconds
-            late = self.within is not None and (ended is None or ended > self.within)
-            (self.slow if late else self.matches).append(match)
+    def add(self, match: MatchedRow) -> None:
+        """Adds a row that matches."""
+        ended = match.seconds
+        late = self.within is not None and (ended is None or ended > self.within)
+        (self.slow if late else self.matches).append(match)
 
     def sentence(self, checked: int) -> str:
         """Returns a sentence with the result for ``checked`` requests."""
@@ -388,11 +387,14 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
             if not names_messages(each.filter)[0]
         ]
         for row in _counted(made, rows, internal=internal):
+            matched = [assertion for assertion, filter in filters if filter.matches(row)]
+            if not matched:
+                continue
             at = row.at if isinstance(row, ServerRequest) else row.called_at
             seq = row.seq if isinstance(row, ServerRequest) else row.request_seq
             match = MatchedRow(name, file, row, until, origin + at, _offset(recording, seq))
-            for assertion, filter in filters:
-                assertion.take(match, filter)
+            for assertion in matched:
+                assertion.add(match)
         return made, payloads.redacted
 
     cut = 0

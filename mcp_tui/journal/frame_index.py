@@ -38,6 +38,7 @@ class FrameIndex:
         self._sizes = array("I")
         self._listed: dict[int, tuple[array[int], array[int]]] = {}
         self._new = array("Q"), array("I")
+        self._in_order, self._last_seq = True, -1
         self._read = read
         self._found = lru_cache(_CHUNKS)(self._find_offsets)
 
@@ -62,6 +63,8 @@ class FrameIndex:
         if not count:
             return
         first, last = new[1][0], self._listed.get(len(self._firsts) - 1)
+        self._in_order &= [self._last_seq, *new[1]] == sorted({self._last_seq, *new[1]})
+        self._last_seq = new[1][-1]
         is_regular = is_regular and size <= _MOST_BYTES and count >= _FEWEST
         if is_regular and new[1] == array("I", range(first, first + count)):
             self._start_chunk(start, size, first)
@@ -109,15 +112,18 @@ class FrameIndex:
 
     def find(self, seq: int) -> int | None:
         """Returns the number, from 0, of the frame with a sequence number; ``None`` if there is none."""
-        likely = max(0, bisect_right(self._seqs, seq) - 1)
-        for chunk, first in ((likely, self._seqs[likely]), *enumerate(self._seqs)) if self._seqs else ():
-            at = seq - first
-            if chunk in self._listed:
-                seqs = self._listed[chunk][1]
-                at = seqs.index(seq) if seq in seqs else -1
-            if 0 <= at < self._end(chunk) - self._firsts[chunk]:
-                return self._firsts[chunk] + at
-        return None
+        likely = bisect_right(self._seqs, seq) - 1
+        # Only a journal of several recorders may have frames in another order.
+        chunks = range(max(0, likely), likely + 1) if self._in_order else range(len(self._seqs))
+        return next((found for each in chunks if (found := self._find_in(each, seq)) is not None), None)
+
+    def _find_in(self, chunk: int, seq: int) -> int | None:
+        at = seq - self._seqs[chunk]
+        if chunk in self._listed:
+            seqs = self._listed[chunk][1]
+            at = bisect_left(seqs, seq) if self._in_order else seqs.index(seq) if seq in seqs else -1
+            at = at if at < len(seqs) and seqs[at] == seq else -1
+        return self._firsts[chunk] + at if 0 <= at < self._end(chunk) - self._firsts[chunk] else None
 
     def _end(self, chunk: int) -> int:
         """Returns the number of the first frame after a chunk."""

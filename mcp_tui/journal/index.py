@@ -8,6 +8,7 @@ that changed is read again from its start.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -403,8 +404,9 @@ def log(sessions: Sequence[RecordedSession], *, internal: bool = False) -> list[
     return sorted(every, key=lambda each: each.wall)
 
 
-def calls(sessions: Iterable[RecordedSession], *, internal: bool = False) -> list[LoggedCall]:
-    """Returns the requests of sessions; with ``internal``, also internal requests."""
+def calls(sessions: Sequence[RecordedSession], *, internal: bool = False) -> Iterator[LoggedCall]:
+    """Yields the requests of sessions; with ``internal``, also internal requests."""
+    recorders = Counter((each.target, each.mono) for each in sessions)
     found: dict[object, LoggedCall] = {}
     for session in sessions:
         for values in session.calls:
@@ -414,12 +416,14 @@ def calls(sessions: Iterable[RecordedSession], *, internal: bool = False) -> lis
                 made = LoggedCall(
                     session=session, wall=session.wall + at, took=took, size=size, id=id, **shared
                 )
-                # a recorder that took over may have it as well, as :func:`find` says
-                found[session.target, session.mono, type(id), id, at] = made
-    return [*found.values()]
+                if recorders[session.target, session.mono] == 1:
+                    yield made
+                else:  # a recorder that took over may have it as well, as :func:`find` says
+                    found[session.target, session.mono, type(id), id, at] = made
+    yield from found.values()
 
 
-def largest_results(sessions: Iterable[RecordedSession], server: str) -> dict[str, int]:
+def largest_results(sessions: Sequence[RecordedSession], server: str) -> dict[str, int]:
     """Returns the bytes of the largest recorded result of each tool of a server."""
     found: dict[str, int] = {}
     for each in calls(sessions):
