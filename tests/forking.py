@@ -33,7 +33,7 @@ from typing import IO, Any, Final, NoReturn, Self
 from mcp_tui.transport import guard, launching
 
 TESTS: Final = Path(__file__).parent
-LOADED_LATE: Final = ("http.server", "jsonschema_rs", "platformdirs")
+LOADED_LATE: Final = ("anyio", "httpcore", "http.server", "jsonschema_rs", "platformdirs")
 """What the program and the servers load when they need it."""
 LOADED: Final = ("cli", "client", "config", "demo", "journal", "probe", "protocol", "transport")
 ALONE: Final = {"-I", "-P", "-S"}
@@ -172,8 +172,9 @@ def main() -> None:
     for name in LOADED:
         package = import_module(f"mcp_tui.{name}")
         for module in pkgutil.iter_modules(package.__path__, f"mcp_tui.{name}."):
-            if not module.name.endswith(("__main__", ".otlp", ".otlp_delivery")):  # some need an extra
-                import_module(module.name)
+            if not module.name.endswith("__main__"):
+                with contextlib.suppress(ImportError):  # an extra is not installed
+                    import_module(module.name)
     Forked.ADDRESS = listener.getsockname()
     ended, woken = socket.socketpair()
     woken.setblocking(False)

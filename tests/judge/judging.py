@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -61,6 +63,21 @@ def judged(command: Sequence[str], *each: str, **more: Any) -> ClientReport:
     for pid in (server.pid for observed in judge.runs.values() for server in observed.servers):
         wait(lambda: not is_there(pid))  # noqa: B023 - waited for here
     return report
+
+
+@contextmanager
+def side_by_side(
+    request: pytest.FixtureRequest, at_once: int, judge: Callable[[Any], ClientReport]
+) -> Generator[dict[Any, Future[ClientReport]]]:
+    """The runs that the tests of a file ask for as ``run``, under way in their order: nearly all of a run is waiting."""
+    asked = [
+        item.callspec.params["run"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path and "run" in item.fixturenames
+    ]
+    with ThreadPoolExecutor(at_once) as pool:
+        yield {run: pool.submit(judge, run) for run in dict.fromkeys(asked)}
+        pool.shutdown(cancel_futures=True)
 
 
 def is_there(pid: int) -> bool:

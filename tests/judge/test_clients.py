@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import httpx
 import pytest
 
 from mcp_tui.judge.client_rules import CLIENT_RULES
+from mcp_tui.judge.client_run import ClientReport
 from mcp_tui.judge.client_trial import ClientTrial
 from mcp_tui.judge.observed_run import ObservedRun
 from mcp_tui.probe.report import Verdict
 from tests.cli.running import MCP_TUI, SERVERS
-from tests.judge.judging import CELLS, PLANTED, client, fallen, judged
+from tests.judge.judging import CELLS, PLANTED, client, fallen, judged, side_by_side
 from tests.servers.stdio_scripted import processes
 from tests.slow import slow
 from tests.waiting import wait
@@ -52,27 +55,60 @@ async def test_two_sessions_that_are_opened_at_once_are_told_apart(tmp_path: Pat
     assert [each.connection for each in trial.observed.sessions] == [0, 1]
 
 
-@pytest.mark.slow
-@pytest.mark.clock("a client has limits, and a server is left behind after seconds")
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("fault", ["good", *(f"{rule} {faults[0]}" for rule, faults in PLANTED.items())])
-def test_a_client_that_breaks_one_rule_falls_by_it_and_by_no_other(fault: str):
-    report = judged(client(fault), maximum=6.0, gave_up=re.compile("gave up"))
-    assert fallen(report) == {fault.partition(" ")[0]} & {*CLIENT_RULES}, report.findings
+class Whole(NamedTuple):
+    """A run of all experiments. ``client`` is a fault, or the revision that mcp-tui speaks as the client."""
+
+    client: str
+    language: str = "python"
+    transport: str = "stdio"
+    era: str = "legacy"
+
+
+def _judged(run: Whole) -> ClientReport:
+    if run.language == "mcp-tui":
+        command = (sys.executable, str(SERVERS / "mcp_tui_client.py"), run.client)
+        return judged(command, maximum=6.0, transport=run.transport)
+    command = client(run.client, run.language, run.era)
+    return judged(command, maximum=6.0, gave_up=re.compile("gave up"), transport=run.transport)
+
+
+@pytest.fixture(scope="module")
+def reports(request: pytest.FixtureRequest) -> Iterator[dict[Whole, Future[ClientReport]]]:
+    with side_by_side(request, 3, _judged) as reports:
+        yield reports
+
+
+def whole(*runs: Any) -> Callable[[Any], Any]:
+    """A test of whole runs, each with what else it is given."""
+
+    def marked(test: Any) -> Any:
+        for mark in (
+            pytest.mark.slow,
+            pytest.mark.clock("a client has limits, and a server is left behind after seconds"),
+            pytest.mark.timeout(900),
+            pytest.mark.parametrize("run" if isinstance(runs[0], Whole) else ("run", "absent"), runs),
+        ):
+            test = mark(test)
+        return test
+
+    return marked
+
+
+@whole(Whole("good"), *(Whole(f"{rule} {faults[0]}") for rule, faults in PLANTED.items()))
+def test_a_client_that_breaks_one_rule_falls_by_it_and_by_no_other(
+    run: Whole, reports: dict[Whole, Future[ClientReport]]
+):
+    report = reports[run].result()
+    assert fallen(report) == {run.client.partition(" ")[0]} & {*CLIENT_RULES}, report.findings
     unseen = {rule for rule, found in report.findings.items() if found.verdict in (UNSEEN, ABSENT)}
     assert unseen == set(), report.findings
 
 
-@pytest.mark.slow
-@pytest.mark.clock("a client has limits, and a server is left behind after seconds")
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize(("language", "transport", "era"), CELLS)
-def test_a_good_client_draws_no_complaint_in_any_cell(language: str, transport: str, era: str):
-    report = judged(
-        client("good", language, era), maximum=6.0, gave_up=re.compile("gave up"), transport=transport
-    )
+@whole(*(Whole("good", *cell) for cell in CELLS))
+def test_a_good_client_draws_no_complaint_in_any_cell(run: Whole, reports: dict[Whole, Future[ClientReport]]):
+    report = reports[run].result()
     assert fallen(report) == set(), report.findings
-    closes = {"K-07", "K-08", "K-09", "K-17"} if (transport, era) == ("http", "modern") else set[str]()
+    closes = {"K-07", "K-08", "K-09", "K-17"} if run[2:] == ("http", "modern") else set[str]()
     assert {rule for rule, found in report.findings.items() if found.verdict is UNSEEN} == closes, (
         report.findings
     )
@@ -183,20 +219,18 @@ def test_mcp_tui_draws_no_complaint(tmp_path: Path):
     assert report.info.name == "mcp-tui"
 
 
-@pytest.mark.slow
-@pytest.mark.clock("a client has limits, and a server is left behind after seconds")
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    ("transport", "revision", "absent"),
-    [
-        ("stdio", "2025-11-25", set[str]()),
-        ("stdio", "2026-07-28", {"K-05", "K-10"}),
-        ("http", "2025-11-25", {"K-05", "K-15"}),
-        ("http", "2026-07-28", {"K-04", "K-05", "K-07", "K-08", "K-09", "K-10", "K-14", "K-15", "K-17"}),
-    ],
+@whole(
+    (Whole("2025-11-25", "mcp-tui", "stdio"), set[str]()),
+    (Whole("2026-07-28", "mcp-tui", "stdio"), {"K-05", "K-10"}),
+    (Whole("2025-11-25", "mcp-tui", "http"), {"K-05", "K-15"}),
+    (
+        Whole("2026-07-28", "mcp-tui", "http"),
+        {"K-04", "K-05", "K-07", "K-08", "K-09", "K-10", "K-14", "K-15", "K-17"},
+    ),
 )
-def test_mcp_tui_passes_every_rule_that_a_cell_has(transport: str, revision: str, absent: set[str]):
-    command = (sys.executable, str(SERVERS / "mcp_tui_client.py"), revision)
-    report = judged(command, maximum=6.0, transport=transport)
+def test_mcp_tui_passes_every_rule_that_a_cell_has(
+    run: Whole, absent: set[str], reports: dict[Whole, Future[ClientReport]]
+):
+    report = reports[run].result()
     passed = {rule for rule, found in report.findings.items() if found.verdict is Verdict.PASS}
     assert passed == {*CLIENT_RULES} - absent, report.findings

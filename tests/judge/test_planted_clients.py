@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, cast
+from concurrent.futures import Future
+from typing import Final
 
 import pytest
 
 from mcp_tui.judge.client_rules import CLIENT_RULES
 from mcp_tui.judge.client_run import ClientReport
 from mcp_tui.judge.observed_run import SIGNALS
-from tests.judge.judging import CELLS, PLANTED, client, fallen, judged
+from tests.judge.judging import CELLS, PLANTED, client, fallen, judged, side_by_side
 
 pytestmark = pytest.mark.sends_anything  # what a client sends is its own
 
@@ -76,21 +76,10 @@ QUICK: Final = (
 )
 
 
-AT_ONCE: Final = 3
-"""Runs at a time: nearly all of a run is waiting."""
-
-
 @pytest.fixture(scope="module")
 def reports(request: pytest.FixtureRequest) -> Iterator[dict[Planted, Future[ClientReport]]]:
-    """The runs that these tests ask for, under way in their order."""
-    asked = [
-        cast("Planted", item.callspec.params["planted"])
-        for item in request.session.items
-        if isinstance(item, pytest.Function) and item.path == request.path
-    ]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield {planted: pool.submit(_judged, planted) for planted in asked}
-        pool.shutdown(cancel_futures=True)
+    with side_by_side(request, 6, _judged) as reports:
+        yield reports
 
 
 def _judged(planted: Planted, limit: float = 0.8) -> ClientReport:
@@ -109,7 +98,7 @@ def _judged(planted: Planted, limit: float = 0.8) -> ClientReport:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    "planted",
+    "run",
     [
         *QUICK,
         *(
@@ -125,9 +114,9 @@ def _judged(planted: Planted, limit: float = 0.8) -> ClientReport:
     ids=" ".join,
 )
 def test_each_planted_fault_is_found_in_its_rule_alone(
-    planted: Planted, reports: dict[Planted, Future[ClientReport]]
+    run: Planted, reports: dict[Planted, Future[ClientReport]]
 ):
-    report = reports[planted].result()
+    report = reports[run].result()
     if not fallen(report):  # on a machine too busy to see the fault
-        report = _judged(planted, limit=2.0)
-    assert fallen(report) == {planted[0].partition(" ")[0]}, report.findings
+        report = _judged(run, limit=2.0)
+    assert fallen(report) == {run[0].partition(" ")[0]}, report.findings
