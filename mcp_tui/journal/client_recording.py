@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.journal.journal_files import is_locked, open_parts, parts_of
+from mcp_tui.journal.journal_files import is_written, open_parts
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header, read_record
 from mcp_tui.protocol.events import RequestId
@@ -217,7 +217,7 @@ class ClientRecording(Recording):
         self.joined.sources.append(source)
 
     def is_locked(self) -> bool:
-        return any(is_locked(parts_of(each.path)[-1]) for each in self.joined.sources)
+        return any(is_written(each.path, each.file) for each in self.joined.sources)
 
     def grown(self) -> bool:
         return any(each.unread for each in self.joined.sources)

@@ -173,6 +173,9 @@ class _Joined(io.RawIOBase):
             return True
         return self.continues()
 
+    def fileno(self) -> int:
+        return self._files[-1].fileno()
+
     def readable(self) -> bool:
         return True
 
@@ -217,6 +220,19 @@ def is_locked(path: Path) -> bool | None:
             return not is_alone(file.fileno())
     except OSError:
         return None
+
+
+def is_written(path: Path, file: io.IOBase) -> bool:
+    """Whether a running process writes to the recording at ``path``, which is open as ``file``."""
+    locked = is_locked(parts_of(path)[-1])
+    if locked is not None:
+        return locked
+    with suppress(OSError, ValueError):  # the file system has no locks, or the file is closed
+        # A journal gets another name when the server has said its own.
+        if not is_alone(number := file.fileno()):
+            return True
+        fcntl.flock(number, fcntl.LOCK_UN)
+    return False
 
 
 # -- private files ---------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from mcp_tui.journal.event_table import (
     written_id,
 )
 from mcp_tui.journal.frame_index import FrameIndex
-from mcp_tui.journal.journal_files import following_part, is_locked, open_parts, parts_of
+from mcp_tui.journal.journal_files import following_part, is_written, open_parts
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol.events import Connected, Event, RequestId
 from mcp_tui.protocol.messages import Json, as_text, number
@@ -129,7 +129,7 @@ class Recording:
 
     def is_locked(self) -> bool:
         """Whether a running process writes to the file."""
-        return is_locked(parts_of(self.path)[-1]) is True
+        return is_written(self.path, self._file)
 
     def server_of(self, id: RequestId) -> str:
         """Returns the name of the server of a request; empty for a recording of only one server."""

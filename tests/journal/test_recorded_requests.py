@@ -15,6 +15,8 @@ from benchmarks.pings import write as write_pings
 from mcp_tui.journal import event_table, records
 from mcp_tui.journal.recorded_requests import RecordedRequests, left_at_end
 from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages, transitions
 from mcp_tui.protocol.events import Cause, Kind
@@ -171,6 +173,26 @@ def test_a_storm_is_not_read_event_by_event(
     assert len(read) < 400
     (row,) = fold(events).order
     assert requests.order[0] == (left_at_end(row, recording.at(len(events))) if requests.over else row)
+
+
+def test_a_session_goes_on_when_its_journal_is_renamed_after_its_server(tmp_path: Path) -> None:
+    store = Store(Writer(tmp_path / "2026-01-01T000000-npx-7.jsonl", rotate=1 << 20))
+    store.event(ev.Called(at=1.0, id=1, method="ping"))
+    store.flush()
+    (writer,) = store.writers
+    recording = Recording.read(writer.path)
+    requests = RecordedRequests.whole(recording)
+    assert not requests.over
+    store.rename_for("everything")
+    assert not recording.path.exists()
+    requests.seek(0)
+    requests.seek(len(recording.table))
+    assert not requests.over
+    store.close()
+    requests.seek(0)
+    list(recording.scan())
+    requests.seek(len(recording.table))
+    assert requests.over
 
 
 def test_more_requests_than_are_kept_folded_are_all_there(tmp_path: Path) -> None:
