@@ -21,7 +21,7 @@ from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tool_choice import NamedTool
 from tests.forking import Piped
 
-AT_ONCE: Final = 8
+AT_ONCE: Final = 6
 """Runs at a time: nearly all of a run is waiting."""
 
 SERVER: Final = Path(__file__).parents[1] / "servers" / "probe_server.py"
