@@ -480,6 +480,7 @@ class ProxiedExchange:
                     self._body(),
                     signed_in=self._signed_in,
                     to=self.address,
+                    is_checked=True,
                 )
             except EXPECTED as error:
                 upstream.abort()

@@ -37,6 +37,9 @@ EYEBALLS_SECONDS: Final = 0.25
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 """The methods whose requests have a body, even if that is empty."""
 
+_Headers: Final = type(h11.Request(method="GET", target="/", headers=[("Host", "")]).headers)
+"""The headers of an event of h11, which exports no name for them."""
+
 T = TypeVar("T")
 
 Body = bytes | list[bytes] | AsyncIterable[bytes] | None
@@ -186,16 +189,21 @@ class H11Connection(asyncio.Protocol):
         ended.reason = "TLS/SSL connection has been closed (EOF)"
         raise httpx.ConnectError(str(ended)) from ended
 
-    def send(self, method: str, target: bytes, headers: Headers, body: Body) -> None:
-        """Writes a request, without a body that still comes.
+    def send(
+        self, method: str, target: bytes, headers: Headers, body: Body, *, is_checked: bool = False
+    ) -> None:
+        """Writes a request, without a body that still comes. Headers that h11 has read are checked.
 
         Raises:
             httpx.LocalProtocolError: the request is not valid HTTP.
         """
         self._is_idle = self._is_whole = False
         send = self._http.send
+        framed: Any = _framed(method, headers, body)
+        if is_checked:
+            framed = _Headers([(name, name.lower(), value) for name, value in framed])
         try:
-            head = h11.Request(method=method, target=target, headers=_framed(method, headers, body))
+            head = h11.Request(method=method, target=target, headers=framed)
             parts = body if isinstance(body, list) else [body] if isinstance(body, bytes) else ()
             written = [send(head), *(send(h11.Data(data=each)) for each in parts)]
             if body is None or isinstance(body, (bytes, list)):
@@ -368,10 +376,12 @@ class H11Client(HttpClient):
         *,
         signed_in: bool,
         to: Address,
+        is_checked: bool = False,
     ) -> RequestToken:
         """Writes a request, without a body that still comes; returns its token."""
         sent, made = self._outgoing(method, to.url, {}, headers, signed_in=signed_in)
-        connection.send(method.upper(), to.url.raw_path, made, body)
+        is_checked = is_checked and len(made) == len(headers) + 1  # Only Host was added.
+        connection.send(method.upper(), to.url.raw_path, made, body, is_checked=is_checked)
         return sent
 
     def response(self, head: h11.Response, connection: H11Connection, sent: RequestToken) -> PlainResponse:
