@@ -68,7 +68,8 @@ class HttpSessions:
         self.address = parse(self._target.url)
         self._begin = begin
         self.by_id: dict[str, TappedSession] = {}
-        self.by_endpoint: dict[bytes, TappedSession] = {}
+        self.by_endpoint: dict[bytes, TappedSession | None] = {}
+        """The sessions over HTTP+SSE; ``None`` for one that is closed."""
         self.last: dict[int, TappedSession] = {}
         """The session of the last message of a connection."""
         self._all: list[TappedSession] = []
@@ -107,13 +108,13 @@ class HttpSessions:
         revision = REVISIONS.get(claimed)
         modern = revision is not None and revision.modern
         client = party(meta.get(META_CLIENT_INFO))
-        if target := self.by_endpoint.get(record.target):
-            return self._used(target)
+        if record.target in self.by_endpoint:
+            return self._used(self.by_endpoint[record.target])
         # 2026-07-28 has no sessions, so an Mcp-Session-Id means nothing there.
         if named and not modern:
             found = self.by_id.get(named)
-            # Its handshake happened before this tap started.
-            if found is None and frame is not None:
+            # Its handshake happened before this tap started, or it was idle for too long.
+            if (found is None or found.over) and frame is not None:
                 found = self.by_id[named] = self.new_session(monotonic())
                 found.id = named
             return self._used(found)
@@ -154,6 +155,12 @@ class HttpSessions:
 
     def new_session(self, at: float, number: int = 0, socket_id: str = "") -> TappedSession:
         """Returns a new session with a journal; with a ``number`` it continues that session of the last recorder."""
+        for each in (each for each in self._all if each.over):
+            # Or a tap would keep each session that ever was.
+            if self.by_id.get(each.id) is each:
+                del self.by_id[each.id]
+            if self.by_endpoint.get(each.target) is each:
+                self.by_endpoint[each.target] = None
         self._all = self.open_sessions
         for each in self._all[: max(0, len(self._all) - SESSIONS + 1)]:
             each.close("idle for too long", expected=True, at=at)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import json
 import os
 import signal
 import subprocess
 import sys
+import weakref
 import zlib
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -27,12 +29,13 @@ from mcp_tui.live import sockets
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.http_access import HttpAccess
-from mcp_tui.tap import recorder_link
+from mcp_tui.tap import http_sessions, recorder_link
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.event_pipe import CUT_EVENT, EventPipe, as_event
 from mcp_tui.tap.http_addresses import NAMED_TARGETS, ServerAddresses
 from mcp_tui.tap.http_heads import as_head
 from mcp_tui.tap.http_recorder import HttpRecorder
+from mcp_tui.tap.http_session import TappedSession
 from mcp_tui.tap.http_tap import HttpTap
 from mcp_tui.tap.recorder_link import AWAY
 from mcp_tui.tap.recorder_loop import RecorderLoop
@@ -930,6 +933,39 @@ async def test_the_same_id_of_two_clients_is_two_rows():
     assert [each.id for each in _of(ev.Completed)] == [1, 1]
     assert [each.client for each in _of(ev.Connected)] == ["other 3", "other 3"]
     assert _of(ev.Violation) == []
+
+
+async def test_a_session_that_was_idle_for_too_long_continues_as_one_and_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(http_sessions, "SESSIONS", 2)
+    gone: list[weakref.ref[object]] = []
+    closes = TappedSession.close
+
+    def close(session: TappedSession, detail: str, **how: Any) -> None:
+        gone.append(weakref.ref(session.ledger))
+        closes(session, detail, **how)
+
+    monkeypatch.setattr(TappedSession, "close", close)
+
+    async def script(call: Call) -> None:
+        if call.rpc == "initialize":
+            headers = {"Mcp-Session-Id": f"s-{len(tap.server.calls)}"}
+            await call.answer({"protocolVersion": "2025-11-25", "capabilities": {}}, headers)
+        else:
+            await call.answer()
+
+    async with _tapped(script) as tap:
+        for id in (0, 0, 0, 0, 1, 2, 3, 0):
+            peer = await tap.call(id, "tools/call" if id else "initialize")  # the calls in s-1
+            await peer.answer()
+            peer.writer.close()
+        await until(lambda: len(_of(ev.Completed)) == 8)
+        await until(lambda: [gc.collect()] and all(each() is None for each in gone[:2]))
+    assert sorted(
+        [each.id for each in Recording.read(journal.paths[0]).events() if isinstance(each, ev.Completed)]
+        for journal in journals(journal_folder())
+    ) == [[0]] * 5 + [[1, 2, 3]]
 
 
 async def test_http_sse_comes_back_to_the_tap_and_its_late_answer_is_withheld():
