@@ -8,6 +8,7 @@ build. The last line is JSON.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -16,11 +17,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from benchmarks.beside import BUILDS
 
+BEGAN: Final = time.perf_counter()
 ROUNDS: Final = int(os.environ.get("ROUNDS", "3"))
 
 COMMANDS: Final = {
@@ -116,8 +119,43 @@ def run(command: list[str], state: str) -> tuple[float, float, float]:
     return time.perf_counter() - began, used.ru_utime + used.ru_stime, kilobytes / 1000
 
 
+async def replay(path: Path) -> None:
+    """Prints when the last request is on the screen, how long keys take while the rest is read, and when all is read."""
+    # Imported late: this is a part of the time that is measured.
+    from mcp_tui.journal.recording import Recording
+    from mcp_tui.tui.app import WorkbenchApp
+    from mcp_tui.tui.screens.replay import TAIL_BYTES, ReplayScreen, TailScreen
+
+    opening = partial(TailScreen, Recording(path), Recording(path, tail=TAIL_BYTES))
+    app = WorkbenchApp(None, opening=opening)
+
+    def shown() -> ReplayScreen | None:
+        return app.screen if isinstance(app.screen, ReplayScreen) else None
+
+    async with app.run_test(size=(140, 40)):
+        while (screen := shown()) is None or screen.table.selected is None:
+            await asyncio.sleep(0.002)
+        first, taken = time.perf_counter() - BEGAN, list[float]()
+        for key in ("end", "home", "pagedown", "5", "pageup", "1", "slash", "4", "2", "enter", "escape") * 5:
+            if isinstance(shown(), TailScreen):
+                began, painted = time.perf_counter(), asyncio.Event()
+                app.simulate_key(key)
+                app.call_after_refresh(painted.set)
+                await painted.wait()
+                taken.append(1000 * (time.perf_counter() - began))
+        while isinstance(shown(), TailScreen | None):
+            await asyncio.sleep(0.01)
+        whole = time.perf_counter() - BEGAN
+    taken = taken or [0.0]
+    keys = f"{statistics.median(taken):.0f} ms, at most {max(taken):.0f} ms ({len(taken)} keys)"
+    print(f"replay     last screen {first:.2f} s, keys until all is read {keys}, all {whole:.1f} s")
+
+
 def main() -> int:
     """Measures the commands in turns."""
+    if sys.argv[1:2] == ["replay"]:
+        asyncio.run(replay(Path(sys.argv[2])))
+        return 0
     size = float(sys.argv[1]) if len(sys.argv) > 1 else 100.0
     names = sys.argv[2:] or [*COMMANDS]
     with tempfile.TemporaryDirectory() as folder:
@@ -130,6 +168,7 @@ def main() -> int:
                 (name, "" if build == "ours" else build): [found, *words] for build, found in BUILDS.items()
             }
         runs = {each: list[tuple[float, float, float]]() for each in commands}
+        subprocess.run([sys.executable, "-m", "benchmarks.recordings", "replay", str(path)], check=True)
         for _ in range(ROUNDS):
             for each, command in commands.items():
                 runs[each].append(run(command, folder))

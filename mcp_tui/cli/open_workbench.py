@@ -58,9 +58,11 @@ def _replay(given: Words) -> int:
     need_terminal("Replay", "log or export")
     # Textual takes most of the start, so errors are found before it is loaded.
     from mcp_tui.tui.app import WorkbenchApp
-    from mcp_tui.tui.screens.replay import ReplayScreen
+    from mcp_tui.tui.screens.replay import TAIL_BYTES, ReplayScreen, TailScreen
 
     opening = partial(ReplayScreen, recording, speed=given.options.speed)
+    if not recording.strict and given.options.speed is None:
+        opening = partial(TailScreen, recording, Recording(where.paths[0], tail=TAIL_BYTES))
     return show(WorkbenchApp(None, preferences=preferences(), opening=opening))
 
 

@@ -56,12 +56,14 @@ class Recording:
     ``skipped`` counts lines that are not records, ``unknown`` records of a newer version, and ``lost`` records that the
     writer could not write. ``end`` is the number of bytes read. ``torn`` is true if the file ends within a line, because
     it is still being written, or its writer was killed. ``removed`` is a sentence about messages that were removed
-    because the journal was too long; empty for a complete one.
+    because the journal was too long; empty for a complete one. ``is_tail`` means that only the end of the file is read.
 
     Args:
         path: the path of the first part.
         strict: whether to parse every record; by default this depends on the length of the file.
         last: the number of the last part to read; by default all parts are read.
+        tail: the number of bytes to read at the end; by default all are read. Events of requests that were called before
+            do not count as inconsistent.
         file: an open file to read instead of that at ``path``.
 
     Raises:
@@ -74,6 +76,7 @@ class Recording:
         *,
         strict: bool | None = None,
         last: int | None = None,
+        tail: int | None = None,
         file: io.BufferedIOBase | io.RawIOBase | None = None,
     ) -> None:
         self.path = Path(path)
@@ -88,6 +91,7 @@ class Recording:
         self._frames = FrameIndex(self._read)
         self._read_to = 0
         self._following = 0
+        self.is_tail = False
         try:
             self._file = file or open_parts(self.path, last)
             weakref.finalize(self, self._file.close)
@@ -100,7 +104,20 @@ class Recording:
         if record is not None and record.get("record") == "session":
             self._take_header(record)
         self.strict = self.size() <= STRICT_BYTES if strict is None else strict
+        self.is_tail = tail is not None and self._skip_to(self.size() - tail)
         self.head = lru_cache(512)(self._head)
+
+    def _skip_to(self, offset: int) -> bool:
+        """Leaves out the lines that begin before an offset; returns false if there are none."""
+        if offset <= 0:
+            return False
+        try:
+            self.line(offset - 1)
+            self.end = self._file.tell()
+        except OSError:
+            return False
+        self.table.is_shortened = True
+        return True
 
     @classmethod
     def read(cls, path: Path | str, *, strict: bool | None = True) -> Recording:
@@ -262,6 +279,8 @@ class Recording:
 
     def _take_header(self, record: dict[str, Json]) -> bool:
         header = records.Header.of(record, self.path)
+        if self.is_tail:
+            return header is not None
         if header is not None and not self.header.id:
             self.header = header
             self.removed = as_text(record.get("removed"))

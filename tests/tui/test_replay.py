@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,9 +16,11 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.requests import State
+from mcp_tui.tui.app import WorkbenchApp
+from mcp_tui.tui.screens.replay import TailScreen
 from mcp_tui.view import outline
 from tests.tui.hostile import PAYLOADS, assert_harmless
-from tests.tui.replaying import replaying
+from tests.tui.replaying import Replayed, replaying
 
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"slow_sql","arguments":{"query":"select %d"}}}'
 RESULT = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"%s"}]}}'
@@ -68,7 +73,7 @@ async def test_it_opens_at_its_end_and_stands_still(path: Path) -> None:
         await driven.press("z")
         driven.bench.details.open_message(1)
         await driven.until(lambda: ":13:21.000" in driven.inside("detail"))
-        await driven.press("?")
+        await driven.press("question_mark")
         assert "go to the next cancellation" in driven.text()
         assert "call a tool" not in driven.text()
 
@@ -273,3 +278,47 @@ async def test_playing_from_the_start_in_another_order_reads_no_row_that_is_gone
         await driven.press("space")
         await driven.until(lambda: driven.bench.recorded.position < driven.bench.recorded.events)
         assert driven.bench.playback.playing
+
+
+async def test_the_end_of_a_long_recording_is_shown_while_the_rest_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    header = Header(id="abc", wall=1_700_000_000.0, mono=10.0, target="python server.py")
+    store = Store(Writer(path, header=header))
+    store.event(ev.Connected(at=10.5, transport="stdio", revision="2025-11-25", server="sql 1.0", pid=4711))
+    told(store, 600)
+    store.close()
+    whole, read_on = Recording(path), asyncio.Event()
+    scan = whole.scan
+
+    def slowly() -> Iterator[float]:
+        while not read_on.is_set():
+            yield 0.25
+        yield from scan()
+
+    whole.scan = slowly
+    app = WorkbenchApp(None, opening=partial(TailScreen, whole, Recording(path, tail=20_000)))
+    async with app.run_test(size=(140, 40)) as pilot:
+        driven = Replayed(app, pilot)
+        await driven.until(lambda: isinstance(app.screen, TailScreen) and "reading 25%" in driven.text())
+        tail = driven.bench
+        rows = [row.id for row in tail.recorded.requests.order]
+        assert rows == [*range(600 - len(rows) + 1, 601)]
+        assert 10 < len(rows) < 100
+        assert f"of the last {tail.recorded.events:,}" in driven.text()
+        assert "skipped" not in driven.text(), "that their calls are not there is no fault of the file"
+        await driven.press("end")  # keys act on what is shown
+        assert tail.table.selected is not None
+        assert tail.table.selected.id == rows[0]
+        await driven.press("slash", *"slow", "enter")
+        await driven.press("question_mark")
+        await driven.until(lambda: not tail.on_top)
+        read_on.set()
+        await driven.until(lambda: whole.frame_count == 1200)
+        assert not tail.on_top, "the help stays open"
+        await driven.press("escape")
+        await driven.until(lambda: app.screen is not tail and driven.bench.table.selected is not None)
+        bench = driven.bench
+        await driven.until(lambda: bench.table.selected is not None and bench.table.selected.id == rows[0])
+        assert (len(bench.table.outline), bench.table.wanted) == (600, "slow")
+        assert "reading" not in driven.text()
+        assert "sql 1.0" in driven.text()

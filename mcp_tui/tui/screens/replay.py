@@ -44,6 +44,12 @@ READING_SECONDS: Final = 0.05
 REDRAWN_SECONDS: Final = 0.5
 """Seconds between two updates of the screen while a recording is read, because drawing slows down reading."""
 
+TAIL_BYTES: Final = 4 * 1024 * 1024
+"""The bytes at the end of a long recording that are shown while the rest is read."""
+
+SHORT_READING_SECONDS: Final = 0.01
+"""Seconds of reading before a key can act, while the end of a recording is shown."""
+
 GROWN_SECONDS: Final = 0.2
 """Seconds between two checks whether the file has grown."""
 
@@ -86,8 +92,9 @@ class PositionBar(Bar, can_focus=False):
 class Playback:
     """Moves the position in a recording.
 
-    ``read`` is the share of the file that is read, ``None`` after all of it. ``at_end`` keeps the position at the end
-    when the file grows. ``cancel`` is a request whose cancellation is shown as soon as it is read.
+    ``read`` is the share of the file that is read, ``None`` after all of it; ``whole`` is that of a recording of which only
+    the end is shown. ``at_end`` keeps the position at the end when the file grows. ``cancel`` is a request whose
+    cancellation is shown as soon as it is read.
     """
 
     def __init__(self, screen: ReplayScreen, *, speed: float | None, cancel: RequestId | None) -> None:
@@ -100,6 +107,7 @@ class Playback:
         self.playing = speed is not None
         self.at_end = speed is None
         self.read: float | None = 0.0
+        self.whole: float | None = None
         self._cancel = cancel
         self._played_at = time.monotonic()
         self._looked_at = 0.0
@@ -199,19 +207,20 @@ class Playback:
         """Returns the line of the position bar, and the cells of its graph: none if there is no room for one."""
         recorded, position, events = self.recorded, self.recorded.position, self.recorded.events
         gap = words("   ") if cells >= NARROW_GAPS_CELLS else words("  ")
-        if self.read is not None:
-            state = safe("reading {:>2}%", int(self.read * 100))
+        if (read := self.read if self.whole is None else self.whole) is not None:
+            state = safe("reading {:>2}%", int(read * 100))
         elif self.playing:
             state = safe("playing {:g}×", self.speed)
         else:
             state = (self._screen.client_name or words("running")) if self.live else words("paused")
         number = f"{position:>{len(f'{events:,}')},}"
+        known = words("") if self.whole is None else words("the last ")
         # In a running session that of the last event: a line that changes each second costs more than all above it.
         at = self.replay.at(position) if self.live else recorded.clock
         pieces = [
-            (safe(" {:<11}", state), "title" if self.read is None else "warning"),
+            (safe(" {:<11}", state), "title" if read is None else "warning"),
             (safe("{}{}", gap, durations.moment(at, recorded.origin)), "muted"),
-            (safe("{}event {} of {:,}", gap, number, events), ""),
+            (safe("{}event {} of {}{:,}", gap, number, known, events), ""),
         ]
         if damaged := self.replay.skipped + self.replay.table.misfits:
             pieces.append((safe("{}{:,} skipped", gap, damaged), "warning"))
@@ -454,3 +463,62 @@ class ReplayScreen(SessionScreen):
             self.show_message(words("copied"), "muted", seconds=2)
         else:
             await self.app.run_action("quit")
+
+
+class TailScreen(ReplayScreen):
+    """The end of a long recording. When all of it is read, a :class:`ReplayScreen` takes the place of this screen."""
+
+    def __init__(self, whole: Recording, tail: Recording) -> None:
+        super().__init__(tail)
+        self._whole = whole
+        self._is_read = False
+        self.playback.whole = 0.0
+
+    def on_mount(self) -> None:
+        self.run_worker(self._read_whole(), exit_on_error=True)
+
+    def action_find(self) -> None:
+        self.show_message(words("Not all of the recording is read yet"))
+
+    async def _read_whole(self) -> None:
+        until = time.monotonic() + SHORT_READING_SECONDS
+        try:
+            for share in self._whole.scan():
+                self.playback.whole = share
+                if time.monotonic() > until:
+                    self.playback.bar.update()
+                    await asyncio.sleep(0)
+                    until = time.monotonic() + SHORT_READING_SECONDS
+        except RecordingError:
+            pass  # the other screen reads on, and reports it
+        self._is_read = True
+        self.look()
+
+    def look(self, *, lists: bool = True) -> None:
+        super().look(lists=lists)
+        # Not below a dialog, or while somebody types.
+        if self._is_read and self.on_top and self.typing is None:
+            self._is_read = False
+            self.app.switch_screen(_WholeScreen(self._whole, self))  # pyright: ignore[reportUnknownMemberType]
+
+
+class _WholeScreen(ReplayScreen):
+    """A recording that was read while another screen showed its end; it begins as that screen was left."""
+
+    def __init__(self, replay: Recording, before: TailScreen) -> None:
+        super().__init__(replay)
+        self._before = before
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._carry)
+
+    def _carry(self) -> None:
+        before = self._before
+        self.filtering.carry(before.filtering)
+        self.table.refilter(show_internal=before.table.outline.show_internal)
+        if before.chosen:
+            self.choose_pane(before.pane)
+        if not before.playback.at_end:
+            self.playback.move_to(self.recorded.events - before.recorded.events + before.recorded.position)
+        if (row := before.table.selected) is not None and not before.table.follow:
+            self.table.select(row.id)

@@ -131,10 +131,12 @@ class RecordedScene:
     def _read_connection(self) -> ServerFacts:
         """Returns the state of the connection; ``up`` is the time at which it was made."""
         numbers = self.replay.table.connection
-        facts = ServerFacts(link=Link.CONNECTING, name=brief(self.replay.header.target, 80))
+        # The end of a recording may begin after the connection was made.
+        link = Link.CONNECTED if self.replay.is_tail else Link.CONNECTING
+        facts = ServerFacts(link=link, name=brief(self.replay.header.target, 80))
         for number in reversed(numbers[: bisect_left(numbers, self.requests.position)]):
             event = self.replay.event(number)
-            if isinstance(event, ev.Disconnected) and facts.link is Link.CONNECTING:
+            if isinstance(event, ev.Disconnected) and facts.link is link:
                 facts = replace(facts, link=Link.LOST, detail=brief(event.detail, 400))
             elif isinstance(event, ev.Connected):
                 lost = facts.link is Link.LOST

@@ -177,6 +177,15 @@ class FilterLine(Horizontal):
         fields = request_fields(server=table.server, now=self._scene.now, payload=table.messages)
         return list_filters.log(text, request, fields, server=table.server)
 
+    def carry(self, other: FilterLine) -> None:
+        """Filters all lists as another screen does."""
+        for name, terms in other._terms.items():
+            if terms.text:
+                self._filter(name, terms.text)
+        self._typed_for = other._typed_for
+        with self.input.prevent(Input.Changed):
+            self.input.value = other.input.value
+
     def clear(self, name: str) -> None:
         """Clears the filter of a list."""
         if name == "wire":
