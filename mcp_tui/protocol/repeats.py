@@ -179,6 +179,11 @@ class Repeats:
     def __init__(self) -> None:
         self._calls: OrderedDict[int, _Call] = OrderedDict()
         self._by_key: dict[tuple[str, bytes], list[int]] = {}
+        self._parallel: dict[tuple[str, bytes], tuple[Requests, int, float]] = {}
+        """The equal calls that are all open and were sent together: their session, its outcomes then, and their time.
+
+        A storm of them is compared only when one of them may have ended.
+        """
         self._number = 0
         self.safe = SafeTools()
         self.earlier: Callable[[str, bytes, float], Earlier | None] | None = None
@@ -193,12 +198,14 @@ class Repeats:
             return None
         self._forget(at)
         key = client, found
-        first = self._first(key, at)
+        first = None if self._is_parallel(key, at) else self._first(key, at)
         equal = self._by_key.setdefault(key, [])
         if len(equal) < EQUAL_CALLS:
             self._number += 1
             self._calls[self._number] = _Call(requests, row.id, session, key)
             equal.append(self._number)
+        if key in self._parallel and self._parallel[key][0] is not requests:
+            del self._parallel[key]  # outcomes are counted for each session
         if (
             first is None
             and self.earlier is not None
@@ -253,7 +260,17 @@ class Repeats:
             # first.
             if row is not None and (not row.open or at - row.called_at > PARALLEL_SECONDS):
                 return call
+        calls = [self._calls[number] for number in self._by_key.get(key, ())]
+        if calls and (row := calls[0].row) is not None and len({id(each.requests) for each in calls}) == 1:
+            self._parallel[key] = calls[0].requests, calls[0].requests.outcomes, row.called_at
         return None
+
+    def _is_parallel(self, key: tuple[str, bytes], at: float) -> bool:
+        """Whether all equal calls are still open and were sent together, so that a further one repeats none."""
+        if (known := self._parallel.get(key)) is None:
+            return False
+        requests, outcomes, since = known
+        return requests.outcomes == outcomes and at - since <= PARALLEL_SECONDS
 
     @staticmethod
     def _is_over(row: Request, at: float) -> bool:
@@ -265,6 +282,7 @@ class Repeats:
         numbers.remove(number)
         if not numbers:
             del self._by_key[call.key]
+            self._parallel.pop(call.key, None)
 
     def _forget(self, at: float) -> None:
         """Forgets old calls that can no longer be repeated, at most two for each added call, so that no call takes long."""

@@ -120,6 +120,17 @@ def test_equal_calls_at_once_are_parallel_and_a_later_one_is_a_repeat() -> None:
     assert [repeats(tap, each) for each in (1, 2, 3)] == ["", "", "repeats 1, which was still running"]
 
 
+def test_a_call_given_up_among_parallel_ones_is_repeated_by_the_next() -> None:
+    tap = Watched()
+    for id_ in (1, 2, 3):
+        called(tap, id_, 0.0)
+    tap.cancels(2, at=0.1)
+    called(tap, 4, 0.2)
+    tap.answers(1, at=0.3)
+    called(tap, 5, 0.4)
+    assert [repeats(tap, each).partition(",")[0] for each in (3, 4, 5)] == ["", "repeats 2", "repeats 2"]
+
+
 def test_of_a_storm_of_equal_calls_few_are_remembered_and_each_repeats_the_first() -> None:
     tap = Watched()
     for id_ in range(1, EQUAL_CALLS + 50):
