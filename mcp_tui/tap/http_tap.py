@@ -326,7 +326,8 @@ class ProxiedExchange:
         self._passed: list[bytes] | None = [] if tap.renews and self._signed_in else None
         """The body so far, if it may have to be sent again; else ``None``."""
         self._size = 0
-        self._arrived = asyncio.Event()
+        self._changed: asyncio.Event | None = None
+        """Set when there is more of the body, or something new of what the guard owes; only while that is waited for."""
         self.is_complete = False
         self._begun = False
         """Whether the head of the response was sent to the client."""
@@ -340,7 +341,6 @@ class ProxiedExchange:
             recorder_records.REQUEST,
             as_head(b"%d %b %b" % (connection.number, head.method, head.target), given),
         )
-        self._answered = asyncio.Event()
         # What a body is, is known once all of it has come.
         held = tap.guard is not None and self.method == "POST" and "content-encoding" not in headers
         self._is_looked_at = held and self._has_body
@@ -378,13 +378,13 @@ class ProxiedExchange:
         self._waiting += len(data)
         if self._waiting > (ASKED_BYTES if self._is_looked_at else WAITING_BYTES):
             self._connection.pace(paused=True)
-        self._arrived.set()
+        self.settle()
 
     def complete(self) -> None:
         """Notes the end of the request."""
         self._put(recorder_records.REQUEST_END)
         self.is_complete = True
-        self._arrived.set()
+        self.settle()
 
     # -- the guard of --once -----------------------------------------------------------------------------------
 
@@ -394,8 +394,7 @@ class ProxiedExchange:
         assert guard is not None
         try:
             while not self.is_complete and self._waiting <= ASKED_BYTES:
-                self._arrived.clear()
-                await self._arrived.wait()
+                await self._change()
             self._is_looked_at = False
             whole = b"".join(self._pieces)
             body = guard.asked(self, whole) if self.is_complete else whole
@@ -414,10 +413,8 @@ class ProxiedExchange:
 
     async def _wait_behind_guard(self, whole: bytes, body: bytes) -> None:
         if not body:
-            self._answered.clear()
             while self.owed and not self.forwards:
-                await self._answered.wait()
-                self._answered.clear()
+                await self._change()
             if not self.forwards:
                 return
             body = whole
@@ -436,11 +433,16 @@ class ProxiedExchange:
         """Sends it to the server after all: that did not take the call that it waited for."""
         self.owed -= 1
         self.forwards = True
-        self._answered.set()
+        self.settle()
 
     def settle(self) -> None:
-        """Looks whether all that is owed was given."""
-        self._answered.set()
+        """Looks again for what was waited for."""
+        if self._changed is not None:
+            self._changed.set()
+
+    async def _change(self) -> None:
+        self._changed = asyncio.Event()
+        await self._changed.wait()
 
     def _body(self) -> Body:
         if not self._has_body:
@@ -454,8 +456,7 @@ class ProxiedExchange:
     async def _parts(self) -> AsyncGenerator[bytes]:
         while self._pieces or not self.is_complete:
             if not self._pieces:
-                self._arrived.clear()
-                await self._arrived.wait()
+                await self._change()
                 continue
             piece = self._pieces.popleft()
             self._waiting -= len(piece)
@@ -595,8 +596,7 @@ class ProxiedExchange:
         await self._wait()
         while self.owed > 0 and self.listens:  # other members of a batch
             self._send_answer()
-            self._answered.clear()
-            await self._answered.wait()
+            await self._change()
         self._end()
 
     # Recorded and handed on only outside of a pause: what the recorder has read when it decides is all that the client has.

@@ -13,7 +13,7 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, TypeVar, cast
 
 import h11
@@ -34,11 +34,10 @@ UNREAD_BYTES: Final = 1 << 18
 EYEBALLS_SECONDS: Final = 0.25
 """Seconds after which the next address of a host is tried too (RFC 8305)."""
 
+CHUNKED: Final = (b"Transfer-Encoding", b"chunked")
+
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 """The methods whose requests have a body, even if that is empty."""
-
-_Headers: Final = type(h11.Request(method="GET", target="/", headers=[("Host", "")]).headers)
-"""The headers of an event of h11, which exports no name for them."""
 
 T = TypeVar("T")
 
@@ -198,15 +197,20 @@ class H11Connection(asyncio.Protocol):
             httpx.LocalProtocolError: the request is not valid HTTP.
         """
         self._is_idle = self._is_whole = False
-        send = self._http.send
-        framed: Any = _framed(method, headers, body)
-        if is_checked:
-            framed = _Headers([(name, name.lower(), value) for name, value in framed])
+        send, framed = self._http.send, _framed(method, headers, body)
+        parts = body if isinstance(body, list) else [body] if isinstance(body, bytes) else []
+        is_complete = body is None or isinstance(body, (bytes, list))
+        if is_checked and is_complete and framed[-1] != CHUNKED:
+            # h11 has checked all of this when it was read, so it only has to know that there is a request.
+            send(_bare(method))
+            send(h11.EndOfMessage())
+            first = b"%b %b HTTP/1.1\r\n" % (method.encode("ascii"), target)
+            self._write([first, *(b"%b: %b\r\n" % each for each in framed), b"\r\n", *parts])
+            return
         try:
-            head = h11.Request(method=method, target=target, headers=framed)
-            parts = body if isinstance(body, list) else [body] if isinstance(body, bytes) else ()
-            written = [send(head), *(send(h11.Data(data=each)) for each in parts)]
-            if body is None or isinstance(body, (bytes, list)):
+            written = [send(h11.Request(method=method, target=target, headers=framed))]
+            written += [send(h11.Data(data=each)) for each in parts]
+            if is_complete:
                 written.append(send(h11.EndOfMessage()))
         except h11.LocalProtocolError as error:
             raise httpx.LocalProtocolError(str(error)) from error
@@ -407,7 +411,13 @@ def _framed(method: str, headers: Headers, body: Body) -> list[tuple[bytes, byte
         return [host, *([(b"Content-Length", b"0")] if method in _WITH_BODY else ()), *others]
     if isinstance(body, bytes):
         return [host, *others, (b"Content-Length", b"%d" % len(body))]
-    return [host, *others, (b"Transfer-Encoding", b"chunked")]
+    return [host, *others, CHUNKED]
+
+
+@lru_cache(maxsize=16)
+def _bare(method: str) -> h11.Request:
+    """Returns a request without anything that h11 needs not know to read the response."""
+    return h11.Request(method=method, target="/", headers=[("Host", "")])
 
 
 async def _each(parts: list[bytes]) -> AsyncGenerator[bytes]:
