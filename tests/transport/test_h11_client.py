@@ -184,3 +184,33 @@ async def test_a_response_that_nobody_asked_for_is_not_taken_for_the_next_one(wh
                 (made,) = vars(client)["_idle"]
                 await until(lambda: not made.is_usable)  # noqa: B023
         await client.close()
+
+
+async def test_a_request_through_a_proxy_is_that_of_httpx(monkeypatch: pytest.MonkeyPatch):
+    asked: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                body = b"0\r\n\r\n" if b"chunked" in head else b"{}"
+                asked.append(head + (b"" if head.startswith(b"GET") else await reader.readuntil(body)))
+                writer.write(SIZED)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        monkeypatch.setenv("no_proxy", "")
+        client = H11Client(HttpTarget(url="http://server.example/mcp"), connect_timeout=10)
+        client.open()
+        for method, body in (("GET", None), ("POST", b"{}"), ("POST", [b"{", b"}"])):
+            got = await client.exchange(
+                method, [(b"A", b"b")], body, taken, signed_in=True, to=client.address
+            )
+            assert (got[0], got[2], got[3]) == (200, b"OK", b"hello")
+        assert client.idle() is None
+        await client.close()
+    assert [each.partition(b" HTTP")[0] for each in asked] == [
+        b"GET http://server.example/mcp",
+        *[b"POST http://server.example/mcp"] * 2,
+    ]
+    assert asked[2].endswith(b"1\r\n{\r\n1\r\n}\r\n0\r\n\r\n")
