@@ -71,6 +71,9 @@ ASKED_BYTES: Final = 128 * 1024 * 1024
 
 REFUSED_SIGN_IN: Final = (401, 403)
 
+_BARE: Final = h11.Response(status_code=200, headers=[("Content-Length", "0")])
+"""A response without anything that h11 need not know to read the next request."""
+
 _REQUEST_EVENTS: Final = (h11.Request, h11.Data, h11.EndOfMessage)
 
 AGAIN_BYTES: Final = 16 * 1024 * 1024
@@ -106,7 +109,7 @@ class ClientConnection(asyncio.Protocol):
         self._writable.set()
         self._ended = False
         """Whether the client has ended its direction of the connection."""
-        self._is_head = self._is_paced = False
+        self._is_head = self._is_as_read = self._is_paced = False
         self._early = 0
         """Bytes received while the last request is unanswered."""
 
@@ -238,13 +241,23 @@ class ClientConnection(asyncio.Protocol):
         self.send(b"" if self._is_head else body)
         self.end()
 
-    def begin(self, status: int, headers: Any, reason: bytes = b"") -> None:
-        """Sends the head of a response, with headers in any form that h11 takes."""
-        self._send(h11.Response(status_code=status, headers=headers, reason=reason))
+    def begin(self, status: int, headers: Headers, reason: bytes = b"", *, as_read: bool = False) -> None:
+        """Sends the head of a response. With ``as_read``, h11 has read the headers, and they have the length of the body."""
+        is_usual = self._http.their_state is h11.DONE and not (self._is_head or status in (204, 304))
+        self._is_as_read = as_read and is_usual
+        if self._is_as_read:
+            # h11 has checked all of this when it was read, so it only has to know that there is a response.
+            self._http.send(_BARE)
+            lines = map(b"%b: %b\r\n".__mod__, headers)
+            self._write([b"HTTP/1.1 %d %b\r\n" % (status, reason), *lines, b"\r\n"])
+        else:
+            self._send(h11.Response(status_code=status, headers=list(headers), reason=reason))
 
     def send(self, data: bytes) -> None:
         """Sends a part of the body."""
-        if data:
+        if data and self._is_as_read:
+            self._write([data])
+        elif data:
             self._send(h11.Data(data=data))
 
     def end(self) -> None:
@@ -277,10 +290,13 @@ class ClientConnection(asyncio.Protocol):
         await self._writable.wait()
 
     def _send(self, event: h11.Event) -> None:
-        """Writes an event in the next turn of the loop, together with all others of this turn, unless it was flushed."""
+        self._write(self._http.send_with_data_passthrough(event) or ())
+
+    def _write(self, parts: Iterable[bytes]) -> None:
+        """Writes in the next turn of the loop, together with all else of this turn, unless it was flushed."""
         if not self._parts and not self.is_corked:
             asyncio.get_running_loop().call_soon(self.flush)
-        self._parts += self._http.send_with_data_passthrough(event) or ()
+        self._parts += parts
 
     def flush(self) -> None:
         """Writes all events now."""
@@ -603,15 +619,17 @@ class ProxiedExchange:
 
     def _begin(self, response: PlainResponse) -> None:
         """Passes the head of the response."""
-        headers: Any = end_to_end(response.raw)
+        headers = end_to_end(response.raw)
+        names = response.headers
+        # h11 writes Host first, wherever it was.
+        as_read = len(headers) == len(response.raw) and "content-length" in names and "host" not in names
         if "location" in response.headers:
             named = partial(
                 self.tap.addresses.through_tap,
                 signed_in=self._signed_in and response.status in (307, 308),
             )
             headers = [(key, named(value) if key.lower() == b"location" else value) for key, value in headers]
-        elif len(headers) == len(response.raw):
-            headers = response.checked
+            as_read = False
         self._put(recorder_records.RESPONSE, as_head(b"%d" % response.status, response.raw))
         self._status, guard = response.status, self.tap.guard
         self._reader = None if guard is None else guard.began(self, response.headers)
@@ -625,7 +643,7 @@ class ProxiedExchange:
             self._pipe = CompressedPipe(pipe, encoding) if encoding else pipe
         if self.listens and not self._begun:
             self._begun = True
-            self._connection.begin(response.status, headers, response.reason)
+            self._connection.begin(response.status, headers, response.reason, as_read=as_read)
 
     def _part(self, data: bytes) -> None:
         """Passes a part of the body."""

@@ -46,10 +46,7 @@ Body = bytes | list[bytes] | AsyncIterable[bytes] | None
 
 
 class PlainResponse:
-    """The head of a response, and the parts of its body as they come.
-
-    ``sent`` is the token of its request. ``checked`` are the headers as h11 has read them, which need no other check.
-    """
+    """The head of a response, and the parts of its body as they come. ``sent`` is the token of its request."""
 
     def __init__(
         self,
@@ -58,10 +55,8 @@ class PlainResponse:
         reason: bytes,
         body: AsyncIterable[bytes],
         sent: RequestToken,
-        checked: Any = None,
     ) -> None:
         self.status, self.raw, self.reason, self.body, self.sent = status, raw, reason, body, sent
-        self.checked = checked or raw
         self.headers = joined_headers(raw)
 
 
@@ -391,7 +386,7 @@ class H11Client(HttpClient):
     def response(self, head: h11.Response, connection: H11Connection, sent: RequestToken) -> PlainResponse:
         """Returns the response with this head."""
         raw, reason = head.headers.raw_items(), bytes(head.reason)
-        made = PlainResponse(head.status_code, raw, reason, connection, sent, head.headers)
+        made = PlainResponse(head.status_code, raw, reason, connection, sent)
         if self.tokens is not None and sent.access:
             self.tokens.answered(sent, made.status, made.headers.get("dpop-nonce", ""))
         return made
@@ -416,7 +411,7 @@ def _framed(method: str, headers: Headers, body: Body) -> list[tuple[bytes, byte
 
 @lru_cache(maxsize=16)
 def _bare(method: str) -> h11.Request:
-    """Returns a request without anything that h11 needs not know to read the response."""
+    """Returns a request without anything that h11 need not know to read the response."""
     return h11.Request(method=method, target="/", headers=[("Host", "")])
 
 

@@ -78,6 +78,11 @@ RESPONSES: Final = {
     "names as written": Case(
         OK + b"X-oDD: a\r\nx-odd: b\r\nSet-Cookie: c\r\nSet-Cookie: d\r\nContent-Length: 0\r\n\r\n"
     ),
+    "Host": Case(
+        OK + b"A: b\r\nHost: c\r\nContent-Length: 0\r\n\r\n",
+        OK + b"Host: c\r\nA: b\r\nContent-Length: 0\r\n\r\n",
+    ),
+    "no content, but a length": Case(b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"),
     "compressed": Case(OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(GZIP) + GZIP),
     "compressed events": Case(
         EVENTS + b"Content-Encoding: gzip\r\n" + CHUNKED + b"%x\r\n" % len(GZIP) + GZIP + b"\r\n0\r\n\r\n"
@@ -156,6 +161,12 @@ REQUESTS: Final = {
     "two at once": Case(to_client=SIZED + SIZED, client=CALL + CALL, to_server=CALLED + CALLED),
     "HEAD": Case(
         OK + CHUNKED,
+        None,
+        b"HEAD /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"HEAD /mcp HTTP/1.1\r\nHost: SERVER\r\n\r\n",
+    ),
+    "HEAD of a length": Case(
+        OK + b"Content-Length: 5\r\n\r\n",
         None,
         b"HEAD /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
         b"HEAD /mcp HTTP/1.1\r\nHost: SERVER\r\n\r\n",
