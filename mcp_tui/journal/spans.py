@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
@@ -133,12 +134,12 @@ class SpanMaker:
         self.session: dict[str, str | int] = {**_address(header.target)}
         """The attributes of the session, as far as they are known."""
         self._at = header.mono
-        self._contexts: dict[int, SpanContext] = {}
+        self._contexts: OrderedDict[int, SpanContext] = OrderedDict()
         """The trace contexts of requests, by the numbers of their frames."""
         self._carried: dict[TypedId, list[SpanContext]] = {}
         """The trace contexts of the rounds of each open request."""
-        self._known: dict[TypedId, SpanContext] = {}
-        self._tasks: dict[str, SpanContext] = {}
+        self._known: OrderedDict[TypedId, SpanContext] = OrderedDict()
+        self._tasks: OrderedDict[str, SpanContext] = OrderedDict()
         self._cancelled: dict[TypedId, Request] = {}
         """Cancelled requests that may be answered late, in order of their ends."""
         self._asked: dict[TypedId, ev.ServerRequestReceived] = {}
@@ -488,11 +489,10 @@ def _context_in(raw: bytes) -> SpanContext | None:
     return None if found is None else SpanContext(found[1], found[2], bool(int(found[3], 16) & 1))
 
 
-def _remember(known: dict[Any, SpanContext], key: object, context: SpanContext, most: int) -> None:
+def _remember(known: OrderedDict[Any, SpanContext], key: object, context: SpanContext, most: int) -> None:
     known[key] = context
     if len(known) > most:
-        with suppress(StopIteration):
-            del known[next(iter(known))]
+        known.popitem(last=False)  # of a plain dict, this takes time for each entry that was removed before
 
 
 def _key(id_: RequestId) -> TypedId:
