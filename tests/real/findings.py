@@ -106,6 +106,9 @@ SURPRISES: Final = """\
 - With JSON answers in place of streams, mcp 2.3.0 does not see that a client closed its request (P-18).
 - mcp-remote breaks rules in 2026-07-28 that it follows in 2025-11-25.
 - Behind mcp-proxy (PyPI) the tool keeps working in both directions; behind supergateway and mcp-proxy (npm) it stops.
+- In a session over HTTP each SDK runs a call again that is delivered again with the same id (P-34).
+- @modelcontextprotocol/sdk 1.32.2, and servers on it,
+  [ignore a cancel of the request 0](../findings/typescript-sdk-never-cancels-request-0.sh) (P-23).
 - chuk-mcp-server sends progress in events named `server_request`, which no client reads.
 """
 

@@ -211,8 +211,8 @@ _SHELL: Final = "a shell command that takes 2 s"
 _JOIN: Final = "a SELECT over generate_series"
 _RECURSIVE: Final = "a recursive SELECT"
 _BEATS: Final = "--heartbeat BEATS --tool"
-_ROWS: Final = "SELECT count(*) AS n FROM generate_series(1, 80000000) AS s(i) WHERE i % 7 = 3"
-_N: Final = "SELECT count(*) AS n FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 2000000) SELECT i FROM n)"  # noqa: E501
+_ROWS: Final = "SELECT count(*) AS n FROM generate_series(1, 300000000) AS s(i) WHERE i % 7 = 3"
+_N: Final = "SELECT count(*) AS n FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 8000000) SELECT i FROM n)"  # noqa: E501
 _BEHIND: Final = "the tool *cooperative* of the server behind it"
 _COOPERATIVE: Final = f"{_BEATS} cooperative seconds=2 heartbeat=BEATS"
 _BLANK: Final = "url=about:blank"
@@ -263,8 +263,8 @@ USED: Final = (
     Used("PyPI mcp-server-duckdb", _JOIN, "mcp-server-duckdb --db-path HERE/db", f"--tool query 'query={_ROWS}'"),
     Used("PyPI mcp-server-sqlite", _RECURSIVE, "mcp-server-sqlite --db-path HERE/db", f"--tool read_query 'query={_N}'"),
     Used("PyPI mcp-alchemy", _RECURSIVE, "mcp-alchemy", f"-e DB_URL=sqlite:///HERE/db --tool execute_query 'query={_N}'"),
-    Used("npm @modelcontextprotocol/server-filesystem", "a search of 8,000 files", "mcp-server-filesystem HERE",
-         "--tool search_files path=HERE pattern=absent", prepare="mkdir many && cd many && seq 8000 | xargs touch"),
+    Used("npm @modelcontextprotocol/server-filesystem", "a search of 24,000 files", "mcp-server-filesystem HERE",
+         "--tool search_files path=HERE pattern=absent", prepare="mkdir many && cd many && seq 24000 | xargs touch"),
     Used("npm @modelcontextprotocol/server-memory", "a search of 120,000 entities", "mcp-server-memory",
          "-e MEMORY_FILE_PATH=HERE/memory.jsonl --tool search_nodes query=absent",
          prepare="""seq 120000 |
