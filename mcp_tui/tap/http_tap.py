@@ -500,10 +500,10 @@ class ProxiedExchange:
                     is_checked=True,
                 )
             except EXPECTED as error:
-                upstream.abort()
-                self._spawn(self._run(_raised(error)))
-            else:
-                self._upstream, upstream.look = upstream, self._look
+                upstream.error = error
+            self._upstream, upstream.look = upstream, self._look
+            if upstream.error is not None:
+                self._look()
         else:
             self._spawn(self._run_guarded() if self._is_looked_at else self._run(self._exchanged()))
 
@@ -727,10 +727,6 @@ class ProxiedExchange:
             if self._upstream is not None:
                 self._upstream.abort()
             self._finish("")
-
-
-async def _raised(error: BaseException) -> None:
-    raise error
 
 
 class HttpTap:

@@ -1126,6 +1126,20 @@ async def test_a_stored_sign_in_is_used_and_renewed():
         assert await peer.head() == 401  # what the client gave is its own business
 
 
+@pytest.mark.parametrize("is_first", [True, False], ids=["new connection", "idle connection"])
+async def test_a_token_that_cannot_be_sent_is_told_to_the_client(is_first: bool):
+    tokens = _Tokens()
+    async with _tapped(served("2026-07-28", Call.answer), tokens) as tap:
+        if not is_first:
+            await (await tap.call(1, modern=True)).answer()
+        tokens.current = "two\r\nlines"
+        peer = await tap.call(2, modern=True)
+        assert await peer.head() == 502
+        assert b"not valid as HTTP" in await peer.body()
+        await until(lambda: not tap.tap.exchanges)
+        assert len(tap.server.calls) == (0 if is_first else 1)
+
+
 async def test_the_user_of_the_url_is_sent_and_no_secret_is_recorded():
     secrets = (
         "Basic dTpwdy1zM2NyZXQ=",
