@@ -248,7 +248,7 @@ _PROBE_OPTIONS: Final = (
             metavar=("TOOL", "NAME=VALUE"),
         ),
         Option(
-            "--time", "S", "seconds for the whole run (20 times the tool's duration plus 30)", type=number
+            "--time", "S", "seconds for the whole run (10 times the tool's duration plus 30)", type=number
         ),
         Option("--heartbeat", "FILE", "the tool writes to FILE while it works; detects whether it stopped"),
         _SHOULDS,

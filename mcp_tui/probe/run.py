@@ -72,9 +72,9 @@ if TYPE_CHECKING:
 LANES: Final = 3
 """The number of experiments that run at the same time over stdio."""
 
-RUN_DURATIONS: Final = 20
+RUN_DURATIONS: Final = 10
 RUN_GRACE_SECONDS: Final = 30.0
-"""A run takes at most twenty times the tool's duration and 30 s: over HTTP 18 times, where experiments run one by one."""
+"""A run takes at most ten times the tool's duration and 30 s."""
 
 CLOSING_SECONDS: Final = 5.0
 """The seconds of a run that are reserved for closing connections."""
@@ -114,7 +114,7 @@ class Probe:
         before: tools to call first on each connection.
         heartbeat: a file that the tool writes to while it works.
         patience: the most seconds that a named tool may take uncancelled.
-        limit: the most seconds of the run; 0 means twenty times the tool's duration plus 30 s.
+        limit: the most seconds of the run; 0 means ten times the tool's duration plus 30 s.
         experiments: the experiments to run.
         reuse: whether experiments reuse unharmed connections even if the server starts quickly.
         tokens: the sign-in to the server.

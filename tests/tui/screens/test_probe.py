@@ -43,7 +43,7 @@ async def test_it_says_what_it_will_call_and_for_how_long_before_it_does_anythin
         text = driven.text()
         assert "Does this server stop when told to?" in text
         assert "it calls count seconds=2 steps=10 about 25 times" in text
-        assert "Takes at most 70 s" in text
+        assert "Takes at most 50 s" in text
         assert "P-01" in text
         assert not probe(driven).running
         await driven.press("y")
