@@ -1,8 +1,9 @@
 """The reader of recordings. It keeps offsets and columns in memory, and reads a record only when it is needed.
 
-When a file of up to :data:`STRICT_BYTES` bytes is opened, every record is parsed. In a longer file, only the start and
-end of each line are checked, so that a million frames open in two or three seconds. Damage inside a record of such a file
-is only found when the record is read.
+When a file of up to :data:`STRICT_BYTES` bytes is opened, every record is checked: by one grammar if all lines of a chunk
+have the form in which this version writes them, otherwise by parsing each. In a longer file, only the start and end of each
+line are checked, so that a million frames open in two seconds. Damage inside a record of such a file is only found when
+the record is read.
 """
 
 from __future__ import annotations
