@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable
+from math import inf
 from typing import Any, Final, NamedTuple, cast
 
 from mcp_tui.protocol import events as ev
@@ -179,10 +180,10 @@ class Repeats:
     def __init__(self) -> None:
         self._calls: OrderedDict[int, _Call] = OrderedDict()
         self._by_key: dict[tuple[str, bytes], list[int]] = {}
-        self._parallel: dict[tuple[str, bytes], tuple[Requests, int, float]] = {}
-        """The equal calls that are all open and were sent together: their session, its outcomes then, and their time.
+        self._compared: dict[tuple[str, bytes], tuple[Requests, int, float, _Call | None]] = {}
+        """The last result of comparing equal calls of one session: the session, its outcomes then, and until when it holds.
 
-        A storm of them is compared only when one of them may have ended.
+        So a storm of equal calls is compared only when one of them may have ended.
         """
         self._number = 0
         self.safe = SafeTools()
@@ -198,14 +199,14 @@ class Repeats:
             return None
         self._forget(at)
         key = client, found
-        first = None if self._is_parallel(key, at) else self._first(key, at)
+        first = self._first(key, at)
         equal = self._by_key.setdefault(key, [])
         if len(equal) < EQUAL_CALLS:
             self._number += 1
             self._calls[self._number] = _Call(requests, row.id, session, key)
             equal.append(self._number)
-        if key in self._parallel and self._parallel[key][0] is not requests:
-            del self._parallel[key]  # outcomes are counted for each session
+        if key in self._compared and self._compared[key][0] is not requests:
+            del self._compared[key]  # outcomes are counted for each session
         if (
             first is None
             and self.earlier is not None
@@ -246,6 +247,24 @@ class Repeats:
 
     def _first(self, key: tuple[str, bytes], at: float) -> _Call | None:
         """Returns the oldest equal call whose outcome is unknown; forgets those with a known one."""
+        if (
+            (known := self._compared.get(key)) is not None
+            and known[0].outcomes == known[1]
+            and at <= known[2]
+        ):
+            return known[3]
+        first = self._compare(key, at)
+        calls = [self._calls[number] for number in self._by_key.get(key, ())]
+        if calls and len({id(each.requests) for each in calls}) == 1:
+            requests, row = calls[0].requests, (first or calls[0]).row
+            assert row is not None
+            until = (
+                row.called_at + PARALLEL_SECONDS if first is None else at if row.ended_at is not None else inf
+            )
+            self._compared[key] = requests, requests.outcomes, until, first
+        return first
+
+    def _compare(self, key: tuple[str, bytes], at: float) -> _Call | None:
         found = [(number, self._calls[number]) for number in self._by_key.get(key, ())]
         rows = [(number, call, call.row) for number, call in found]
         # An answer to a repeat also answers its first call and all other repeats of that.
@@ -260,17 +279,7 @@ class Repeats:
             # first.
             if row is not None and (not row.open or at - row.called_at > PARALLEL_SECONDS):
                 return call
-        calls = [self._calls[number] for number in self._by_key.get(key, ())]
-        if calls and (row := calls[0].row) is not None and len({id(each.requests) for each in calls}) == 1:
-            self._parallel[key] = calls[0].requests, calls[0].requests.outcomes, row.called_at
         return None
-
-    def _is_parallel(self, key: tuple[str, bytes], at: float) -> bool:
-        """Whether all equal calls are still open and were sent together, so that a further one repeats none."""
-        if (known := self._parallel.get(key)) is None:
-            return False
-        requests, outcomes, since = known
-        return requests.outcomes == outcomes and at - since <= PARALLEL_SECONDS
 
     @staticmethod
     def _is_over(row: Request, at: float) -> bool:
@@ -282,7 +291,7 @@ class Repeats:
         numbers.remove(number)
         if not numbers:
             del self._by_key[call.key]
-            self._parallel.pop(call.key, None)
+            self._compared.pop(call.key, None)
 
     def _forget(self, at: float) -> None:
         """Forgets old calls that can no longer be repeated, at most two for each added call, so that no call takes long."""

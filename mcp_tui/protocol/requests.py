@@ -572,7 +572,7 @@ def _is_counted(row: Request, effect: int) -> bool:
     return signalled is None or (last is not None and last - signalled > TRANSIT)
 
 
-_NO_OUTCOME: Final = frozenset({ev.Sent, ev.Progress})
+_NO_OUTCOME: Final = frozenset({ev.Sent, ev.Progress, ev.Repeat})
 """The commonest events that tell nobody the outcome of a request."""
 
 REMEMBERED_CHANGES: Final = 10_000
