@@ -59,7 +59,7 @@ test-all: test test-more ## Run every test; installs the real servers it needs
 
 test-more: $(DEV_STAMP)
 	$(BIN)/python tests/real/install.py
-	$(BIN)/python -m pytest -n 4 --dist loadfile -m '$(MORE)' $(ARGS) </dev/null
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m '$(MORE)' $(ARGS) </dev/null
 
 check: static test ## Format check, lint, types, layers and tests
 

@@ -74,7 +74,7 @@ def _judged(run: Whole) -> ClientReport:
 
 @pytest.fixture(scope="module")
 def reports(request: pytest.FixtureRequest) -> Iterator[dict[Whole, Future[ClientReport]]]:
-    with side_by_side(request, 3, _judged) as reports:
+    with side_by_side(request, 2, _judged) as reports:
         yield reports
 
 
@@ -86,7 +86,11 @@ def whole(*runs: Any) -> Callable[[Any], Any]:
             pytest.mark.slow,
             pytest.mark.clock("a client has limits, and a server is left behind after seconds"),
             pytest.mark.timeout(900),
-            pytest.mark.parametrize("run" if isinstance(runs[0], Whole) else ("run", "absent"), runs),
+            pytest.mark.parametrize(
+                "run" if isinstance(runs[0], Whole) else ("run", "absent"),
+                runs,
+                ids=lambda given: " ".join(given) if isinstance(given, Whole) else "",
+            ),
         ):
             test = mark(test)
         return test

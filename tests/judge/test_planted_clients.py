@@ -78,7 +78,7 @@ QUICK: Final = (
 
 @pytest.fixture(scope="module")
 def reports(request: pytest.FixtureRequest) -> Iterator[dict[Planted, Future[ClientReport]]]:
-    with side_by_side(request, 6, _judged) as reports:
+    with side_by_side(request, 4, _judged) as reports:
         yield reports
 
 

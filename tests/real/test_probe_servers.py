@@ -19,7 +19,7 @@ from tests.real.registry import LEGACY, MODERN, Case
 
 pytestmark = [pytest.mark.sends_anything, pytest.mark.real, pytest.mark.npm, pytest.mark.timeout(600)]
 
-AT_ONCE: Final = 4
+AT_ONCE: Final = 2
 
 ANSWERS: Final = ("P-01", "P-05", "P-16")
 """It answers the cancelled call, mid-work, at once, and after a timeout."""
