@@ -176,7 +176,10 @@ def measured(scenario: str, clients: Sequence[str], *, quick: bool) -> dict[str,
         return several("benchmarks.beside", scenario)
     if scenario == "fleet_100":
         return {clients[0]: ran([sys.executable, "-m", "benchmarks.fleet", "100"], 600)}
-    if scenario in (*TERMINAL, "tap_limits", "fleet", "spans", "fresh"):
+    if scenario == "tap_limits":
+        blocks = ["4"] if quick else []
+        return {clients[0]: ran([sys.executable, "-m", "benchmarks.tap_limits", *blocks], 600)}
+    if scenario in (*TERMINAL, "fleet", "spans", "fresh"):
         return {clients[0]: ran([sys.executable, "-m", f"benchmarks.{scenario}"], 600)}
     if scenario in WORKBENCH:
         return {clients[0]: ran([sys.executable, "-m", "benchmarks.workbench", scenario], 600)}

@@ -38,7 +38,7 @@ BUILDS: Final = {"ours": str(Path(sys.executable).with_name("mcp-tui"))} | (
 SETTLED: Final = 3.0
 """Seconds after which a workbench has loaded what it loads behind its first frame."""
 
-IDLE: Final = 8.0
+IDLE: Final = 5.0
 QUIET: Final = 0.5
 """Seconds without a byte after which a frame is complete."""
 
@@ -252,7 +252,7 @@ def first_calls(homes: dict[str, str]) -> dict[str, Figures]:
         for _ in range(BUSY):
             busy = stack.enter_context(subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]))
             stack.callback(busy.kill)
-        for number in range(3):
+        for number in range(2):
             for build, path in BUILDS.items():
                 home = Path(homes[build], str(number))
                 home.mkdir()
