@@ -76,7 +76,7 @@ class Server(NamedTuple):
     def is_observed(self, report: Report) -> bool:
         """Whether the report judges what this server is there for."""
         if self.rule:
-            return report.findings[self.rule].verdict not in (Verdict.NOT_OBSERVABLE, Verdict.PASS)
+            return report.findings[self.rule].verdict is not Verdict.NOT_OBSERVABLE
         return self.mode not in ("good", "cold") or unseen(report) <= (CLOSED if self.closes else set())
 
 
