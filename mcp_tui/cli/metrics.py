@@ -16,6 +16,7 @@ from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from itertools import accumulate
+from math import inf
 from socket import AF_INET6
 from socketserver import TCPServer
 from threading import BoundedSemaphore, Lock
@@ -201,7 +202,9 @@ class Totals:
     """The values of a scrape: what the sessions say now, and what they counted since this was made."""
 
     def __init__(self) -> None:
-        self._since = monotonic()
+        since = monotonic()
+        self._since = inf
+        """When counting began. Whatever is running at the first look is older, however late its answer is read."""
         self._lock = Lock()
         self._ends = ListeningSocket(os.urandom(6).hex(), ENDS)
         self._values: Values = {}
@@ -209,6 +212,7 @@ class Totals:
         """The name of each running session and its counts at the last scrape, by the id of these."""
         with self._lock:
             self._scrape()
+        self._since = since
 
     def close(self) -> None:
         """Takes no more reports."""
