@@ -13,7 +13,8 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 npm init --yes >/dev/null
 npm install --silent --no-fund --no-audit --legacy-peer-deps @strands-agents/sdk@1.19.0 @ai-sdk/mcp@2.0.99 @openai/agents@0.20.0 \
-    @langchain/mcp-adapters@1.1.4 @langchain/core@1.4.0 @langchain/langgraph@1.7.3 @modelcontextprotocol/sdk@1.32.2 @opentelemetry/api@1.10.0 zod@4.6.7
+    @langchain/mcp-adapters@1.1.4 @langchain/core@1.4.0 @langchain/langgraph@1.7.3 @modelcontextprotocol/sdk@1.32.2 \
+    @opentelemetry/api@1.10.0 zod@4.6.7
 cat >server.py <<'SERVER'
 import json
 import sys
