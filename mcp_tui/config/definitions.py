@@ -594,9 +594,8 @@ def _process(reader: DefinitionReader, source: Source) -> ServerLaunch:
 
 
 def _headers(reader: DefinitionReader, source: Source) -> dict[str, Template]:
-    headers = reader.table("headers")
+    headers = reader.table("http_headers" if source is CODEX else "headers")
     if source is CODEX:
-        headers |= reader.table("http_headers")
         for name, word in reader.table("env_http_headers").items():
             headers[name] = tuple(_variable(str(part)) for part in word)
     token = reader.get("bearer_token_env_var" if source is CODEX else "bearerTokenEnvVar")

@@ -133,7 +133,7 @@ QWEN: Final = Source(
 )  # fmt: skip
 CODEX: Final = Source(
     "codex", "Codex", templates.literal, ("./.codex/config.toml", "{CODEX_HOME:~/.codex}/config.toml"),
-    ("mcp_servers",), switches=("enabled",), ignores=("disabled", "timeout", "tool_timeout_ms"),
+    ("mcp_servers",), switches=("enabled",), ignores=("disabled", "timeout", "tool_timeout_ms", "headers"),
     calls=(("tool_timeout_sec", SECONDS),),
     starts=(("startup_timeout_sec", SECONDS), ("startup_timeout_ms", MILLISECONDS)),
 )  # fmt: skip

@@ -372,6 +372,13 @@ def test_limits_have_the_units_of_their_tools(
         (CLINE_FILE, {"url": "http://h/", "transportType": "streamableHttp"}, "http", {}),
         # Codex 0.171.0, ran
         (".codex/config.toml", {"url": "http://h/", "bearer_token_env_var": "T"}, "auto", BEARER),
+        (".codex/config.toml", {"url": "http://h/", "http_headers.A": "${T}"}, "auto", {"A": "${T}"}),
+        (
+            ".codex/config.toml",
+            {"url": "http://h/", "headers.A": "a"},
+            "auto",
+            {},
+        ),  # ruler 0.3.44 writes it
         (
             ".kimi-code/mcp.json",
             {"url": "http://h/", "bearerTokenEnvVar": "T"},
