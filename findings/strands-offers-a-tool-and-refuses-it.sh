@@ -4,7 +4,8 @@
 #   pattern", and nothing is sent to the server. `list_orders` of the same server works.
 # Why a good guess is wrong: one expects that a name which an agent cannot use is rewritten (as others do), or refused when the tools are
 #   loaded. Here the check comes at the call, so everything looks right: the list, the offer, the model's choice. The specification
-#   names dots among the characters of tool names. Who looks at the server's log finds that the tool was never called.
+#   names dots among the characters of tool names. Who looks at the server's log finds that the tool was never called. (Its sister,
+#   @strands-agents/sdk 1.19.0, refuses the whole agent at the loading.)
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
