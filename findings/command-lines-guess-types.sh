@@ -5,8 +5,8 @@
 #   `commit=12345` a number, `commit=012345` a string. mcporter sends all three as strings, but `commit=true` and `commit=null`
 #   become true and null in both.
 # Why a good guess is wrong: both read the tool's schema before the call, and the schema says string, so one expects a string whatever it
-#   looks like. The digits that were typed are gone before the server sees them: one order of ten is refused, or another one is taken,
-#   and the fault looks like the server's. The argument as JSON ('commit="12345e7"') holds in the Inspector.
+#   looks like. What was typed is gone before the server sees it: now and then a commit is refused, or is not found, and the fault looks
+#   like the server's. The argument as JSON ('commit="12345e7"') holds in the Inspector.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
