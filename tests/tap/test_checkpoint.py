@@ -155,6 +155,7 @@ def options() -> StdioBegin:
     """The options of a tap."""
     return {
         "at": 99.0,
+        "folder": "",
         "command": ["s"],
         "path": "s",
         "pid": 1 << 30,
