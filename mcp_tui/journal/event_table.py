@@ -40,7 +40,6 @@ OF_THE_SERVER: Final = bytes(kind is ev.ServerRequestReceived or kind in ENDS fo
 _RECEIVED: Final = KINDS.index(ev.ServerRequestReceived)
 _DISCONNECTED: Final = KINDS.index(ev.Disconnected)
 _CALLED: Final = KINDS.index(ev.Called)
-_PROGRESS_KIND: Final = KINDS.index(ev.Progress)
 _LOG_KIND: Final = KINDS.index(ev.Log)
 _VIOLATION_KIND: Final = KINDS.index(ev.Violation)
 _REPEAT_KIND: Final = KINDS.index(ev.Repeat)

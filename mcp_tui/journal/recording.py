@@ -217,14 +217,8 @@ class Recording:
                         table.add_further(further)
                         # An unknown name raises a KeyError, so that the parser counts the record.
                         self._add_event(RECORD_CODES[name], id, line, offset)
-                        run, rearms = (
-                            (
-                                (name, id)
-                                if name == b'"event":"progress"' and table.rows[-1] != NONE
-                                else None
-                            ),
-                            REARMS in line,
-                        )
+                        is_run = name == b'"event":"progress"' and table.rows[-1] != NONE
+                        run, rearms = (name, id) if is_run else None, REARMS in line
                 except (KeyError, ValueError, OverflowError):
                     table.add_further(further)
                     self.end, is_regular, run = offset, False, None

@@ -154,10 +154,11 @@ class _Call(NamedTuple):
         return self.requests.get(self.id)
 
 
-class Earlier(NamedTuple):
-    """A call in the recording ``session`` of an ended session; its client does not know the outcome.
+class EarlierCall(NamedTuple):
+    """A call in the recording ``session`` whose client does not know the outcome.
 
-    ``ended_at`` is in monotonic seconds; ``outcome`` and ``after`` are as in :class:`~mcp_tui.protocol.events.Repeat`.
+    ``ended_at`` is in monotonic seconds, now for an open call; ``outcome`` and ``after`` are as in
+    :class:`~mcp_tui.protocol.events.Repeat`.
     """
 
     session: str
@@ -165,6 +166,17 @@ class Earlier(NamedTuple):
     ended_at: float
     outcome: str
     after: float | None
+
+
+def _described(row: Request, session: str, at: float) -> EarlierCall:
+    late = evidence.late_answer(row)
+    return EarlierCall(
+        session=session,
+        id=row.id,
+        ended_at=at if row.ended_at is None else row.ended_at,
+        outcome=first_outcome(row, at),
+        after=None if late is None else round(late.after, 6),
+    )
 
 
 def _first_of(call: _Call, row: Request) -> tuple[str, RequestId]:
@@ -187,7 +199,7 @@ class Repeats:
         """
         self._number = 0
         self.safe = SafeTools()
-        self.earlier: Callable[[str, bytes, float], Earlier | None] | None = None
+        self.earlier: Callable[[str, bytes, float], EarlierCall | None] | None = None
         """Returns the call of an ended session that a call repeats, by its client, its identity, and its time."""
 
     def called(
@@ -207,43 +219,31 @@ class Repeats:
             equal.append(self._number)
         if key in self._compared and self._compared[key][0] is not requests:
             del self._compared[key]  # outcomes are counted for each session
-        if (
-            first is None
-            and self.earlier is not None
-            and (known := self.earlier(client, found, at)) is not None
-        ):
-            return ev.Repeat(
-                at=at,
-                id=row.id,
-                repeat_of=known.id,
-                first_outcome=known.outcome,
-                first_after=known.after,
-                session=known.session,
-            )
-        if first is None or (of := first.row) is None:
+        if first is None:
+            known = None if self.earlier is None else self.earlier(client, found, at)
+        else:
+            of, session = first.row, "" if first.requests is requests else first.session
+            known = None if of is None else _described(of, session, at)
+        if known is None:
             return None
-        late = evidence.late_answer(of)
         return ev.Repeat(
             at=at,
             id=row.id,
-            repeat_of=of.id,
-            first_outcome=first_outcome(of, at),
-            first_after=None if late is None else round(late.after, 6),
-            session="" if first.requests is requests else first.session,
+            repeat_of=known.id,
+            first_outcome=known.outcome,
+            first_after=known.after,
+            session=known.session,
         )
 
-    def given_up(self, requests: Requests, session: str, at: float) -> list[tuple[str, bytes, Earlier]]:
+    def given_up(self, requests: Requests, session: str, at: float) -> list[tuple[str, bytes, EarlierCall]]:
         """Returns the remembered calls of a session whose outcome is unknown, with their clients and identities."""
         rows = [(call, call.row) for call in self._calls.values() if call.requests is requests]
         answered = {_first_of(call, row) for call, row in rows if row is not None and is_known(row)}
-        found: list[tuple[str, bytes, Earlier]] = []
-        for call, row in rows:
-            if row is not None and is_given_up(row) and _first_of(call, row) not in answered:
-                late = evidence.late_answer(row)
-                after = None if late is None else round(late.after, 6)
-                ended_at = at if row.ended_at is None else row.ended_at
-                found.append((*call.key, Earlier(session, row.id, ended_at, first_outcome(row, at), after)))
-        return found
+        return [
+            (*call.key, _described(row, session, at))
+            for call, row in rows
+            if row is not None and is_given_up(row) and _first_of(call, row) not in answered
+        ]
 
     def _first(self, key: tuple[str, bytes], at: float) -> _Call | None:
         """Returns the oldest equal call whose outcome is unknown; forgets those with a known one."""

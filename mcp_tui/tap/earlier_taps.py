@@ -18,7 +18,7 @@ from mcp_tui import clock
 from mcp_tui.journal.state_folder import replace_file, state_folder
 from mcp_tui.protocol.json_values import as_list, as_object
 from mcp_tui.protocol.messages import is_request_id
-from mcp_tui.protocol.repeats import WINDOW_SECONDS, Earlier, Repeats
+from mcp_tui.protocol.repeats import WINDOW_SECONDS, EarlierCall, Repeats
 from mcp_tui.protocol.requests import Requests
 
 MOST: Final = 1000
@@ -29,12 +29,12 @@ class EarlierTaps:
     """The calls of the taps that were started with the same server command in the same folder as this one."""
 
     def __init__(self, command: tuple[str, ...], name: str, folder: str) -> None:
-        self._path = state_folder() / "unknown" / f"{_digest(repr((command, name, folder)))}.json"
+        self._path = state_folder() / "unknown-outcomes" / f"{_digest(repr((command, name, folder)))}.json"
         self._salt = ""
-        self._calls: dict[str, Earlier] | None = None
+        self._calls: dict[str, EarlierCall] | None = None
         self._repeated: set[str] = set()
 
-    def repeated(self, client: str, identity: bytes, at: float) -> Earlier | None:
+    def repeated(self, client: str, identity: bytes, at: float) -> EarlierCall | None:
         """Returns an equal call of the same client, and forgets it: what follows repeats its repeat.
 
         The file is read at the first call, because an earlier tap may still be ending when this one starts.
@@ -66,9 +66,9 @@ class EarlierTaps:
     def _key(self, client: str, identity: bytes) -> str:
         return _digest(client + identity.hex(), self._salt)
 
-    def _read(self) -> dict[str, Earlier]:
+    def _read(self) -> dict[str, EarlierCall]:
         """Returns the calls that can still be repeated; sets the salt of their digests."""
-        found: dict[str, Earlier] = {}
+        found: dict[str, EarlierCall] = {}
         now = monotonic()
         with suppress(OSError, ValueError):
             file = as_object(json.loads(self._path.read_bytes()))
@@ -78,7 +78,7 @@ class EarlierTaps:
                     # After a restart of the machine, times are in the future, or by chance in the past.
                     case [str(session), id_, float(ended_at), str(outcome), None | float() as after]:
                         if is_request_id(id_) and 0 <= now - ended_at <= WINDOW_SECONDS:
-                            found[key] = Earlier(session, id_, ended_at, outcome, after)
+                            found[key] = EarlierCall(session, id_, ended_at, outcome, after)
                     case _:
                         continue
         return found

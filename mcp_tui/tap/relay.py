@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mcp_tui.tap.once_stdio import StdioGuard
     from mcp_tui.tap.recorder_records import Order, StdioBegin, TapOptions
 
-_OF_ONE_RUN = ("at", "client", "pid", "path", "folder")
+_OF_ONE_RUN = ("at", "client", "pid", "path")
 """What is not the same each time that a client starts a tap."""
 
 STDERR = 2
@@ -393,8 +393,7 @@ class Relay:
         from mcp_tui.tap.once_stdio import StdioGuard, made
 
         options = sorted((name, value) for name, value in self.begin.items() if name not in _OF_ONE_RUN)
-        where = [self.begin["folder"], options]
-        guard = StdioGuard(*made(policy, where, self.begin.get("name", "")), up, down)
+        guard = StdioGuard(*made(policy, options, self.begin.get("name", "")), up, down)
         up.guard = down.guard = guard
         return guard
 

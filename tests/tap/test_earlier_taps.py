@@ -78,6 +78,6 @@ def test_a_call_that_repeats_one_of_an_earlier_tap_is_named(tmp_path: Path, *, k
     assert taps.call(5) == [(3, taps.recordings[1], "lost")]
     taps.answers.unlink()
     assert taps.call(7) == []  # the last one was answered
-    (file,) = (journal_folder().parent / "unknown").iterdir()
+    (file,) = (journal_folder().parent / "unknown-outcomes").iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
     assert not any(word in file.read_text() for word in ("a-secret-name", "pay"))

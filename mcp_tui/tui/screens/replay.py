@@ -214,7 +214,7 @@ class Playback:
         else:
             state = (self._screen.client_name or words("running")) if self.live else words("paused")
         number = f"{position:>{len(f'{events:,}')},}"
-        known = words("") if self.whole is None else words("the last ")
+        known = NOTHING if self.whole is None else words("the last ")
         # In a running session that of the last event: a line that changes each second costs more than all above it.
         at = self.replay.at(position) if self.live else recorded.clock
         pieces = [
