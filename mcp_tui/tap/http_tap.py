@@ -45,7 +45,7 @@ from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, PAUSE_SECONDS, SWITCH
 from mcp_tui.tap.withheld_answers import WithheldAnswers
 from mcp_tui.transport.base import Challenge, spawn
-from mcp_tui.transport.h11_client import Body, H11Client, H11Connection, PlainResponse
+from mcp_tui.transport.h11_client import Body, H11Client, H11Connection, PlainResponse, plain_head
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, fields_of
 from mcp_tui.transport.http_client import nothing
 from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding, is_never_connected, media_type
@@ -248,8 +248,7 @@ class ClientConnection(asyncio.Protocol):
         if self._is_as_read:
             # h11 has checked all of this when it was read, so it only has to know that there is a response.
             self._http.send(_BARE)
-            lines = map(b"%b: %b\r\n".__mod__, headers)
-            self._write([b"HTTP/1.1 %d %b\r\n" % (status, reason), *lines, b"\r\n"])
+            self._write(plain_head(b"HTTP/1.1 %d %b" % (status, reason), headers))
         else:
             self._send(h11.Response(status_code=status, headers=list(headers), reason=reason))
 
@@ -501,9 +500,9 @@ class ProxiedExchange:
                 )
             except EXPECTED as error:
                 upstream.error = error
-            self._upstream, upstream.look = upstream, self._look
+            self._upstream, upstream.notify = upstream, self._pass_available
             if upstream.error is not None:
-                self._look()
+                self._pass_available()
         else:
             self._spawn(self._run_guarded() if self._is_looked_at else self._run(self._exchanged()))
 
@@ -546,7 +545,7 @@ class ProxiedExchange:
             return False
         return await self._pass(response)
 
-    def _look(self) -> None:
+    def _pass_available(self) -> None:
         """Passes what has come of the response; leaves it to a task as soon as something has to be waited for."""
         upstream, connection, client = self._upstream, self._connection, self.tap.client
         assert upstream is not None
@@ -572,7 +571,7 @@ class ProxiedExchange:
         finally:
             connection.flush()
         if upstream.events or upstream.error is not None:
-            upstream.look = nothing
+            upstream.notify = nothing
             self._spawn(self._run(self._continued(upstream)))
 
     async def _continued(self, upstream: H11Connection) -> None:

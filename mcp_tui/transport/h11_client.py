@@ -74,7 +74,7 @@ class H11Connection(asyncio.Protocol):
         """What of the response is not taken yet: its head, parts of its body, and its end."""
         self.error: Exception | None = None
         """What ends the response behind these events."""
-        self.look: Callable[[], None] = nothing
+        self.notify: Callable[[], None] = nothing
         """Called when there are new ones of them."""
         self._is_idle = self._is_whole = True
         """Whether there is no request; whether all of its response has come."""
@@ -126,7 +126,7 @@ class H11Connection(asyncio.Protocol):
             self.is_usable = False
             if self.error is None and not self._is_idle:
                 self._read(b"")
-            self.look()
+            self.notify()
 
     def _read(self, data: bytes) -> None:
         http = self._http
@@ -145,7 +145,7 @@ class H11Connection(asyncio.Protocol):
         except h11.RemoteProtocolError as error:
             self.error = httpx.RemoteProtocolError(str(error))
             self.error.__cause__ = error
-        self.look()
+        self.notify()
 
     # -- for the client ----------------------------------------------------------------------------------------
 
@@ -199,8 +199,8 @@ class H11Connection(asyncio.Protocol):
             # h11 has checked all of this when it was read, so it only has to know that there is a request.
             send(_bare(method))
             send(h11.EndOfMessage())
-            first = b"%b %b HTTP/1.1\r\n" % (method.encode("ascii"), target)
-            self._write([first, *(b"%b: %b\r\n" % each for each in framed), b"\r\n", *parts])
+            first = b"%b %b HTTP/1.1" % (method.encode("ascii"), target)
+            self._write([*plain_head(first, framed), *parts])
             return
         try:
             written = [send(h11.Request(method=method, target=target, headers=framed))]
@@ -245,7 +245,7 @@ class H11Connection(asyncio.Protocol):
             if self.error is not None:
                 raise self.error
             there = asyncio.Event()
-            self.look = there.set
+            self.notify = there.set
             await there.wait()
         return self.take()
 
@@ -260,7 +260,7 @@ class H11Connection(asyncio.Protocol):
 
     def release(self) -> bool:
         """Makes the connection free for another request, or closes it if the response is incomplete."""
-        http, self.look = self._http, nothing
+        http, self.notify = self._http, nothing
         is_whole = http.our_state is h11.DONE and http.their_state is h11.DONE and not self.events
         if is_whole and self.is_usable and not http.trailing_data[0]:
             http.start_next_cycle()
@@ -271,7 +271,7 @@ class H11Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Closes the connection at once."""
-        self.is_usable, self.look = False, nothing
+        self.is_usable, self.notify = False, nothing
         if hasattr(self, "transport"):
             self.transport.abort()
 
@@ -394,7 +394,7 @@ class H11Client(HttpClient):
     def release(self, connection: H11Connection) -> None:
         """Keeps a connection for the next request, if its response was taken."""
         if connection.release():
-            self._rest(connection)
+            self._keep_idle(connection)
 
 
 def _framed(method: str, headers: Headers, body: Body) -> list[tuple[bytes, bytes]]:
@@ -407,6 +407,11 @@ def _framed(method: str, headers: Headers, body: Body) -> list[tuple[bytes, byte
     if isinstance(body, bytes):
         return [host, *others, (b"Content-Length", b"%d" % len(body))]
     return [host, *others, CHUNKED]
+
+
+def plain_head(first: bytes, headers: Headers) -> list[bytes]:
+    """Returns the head of a message as bytes: its first line, and headers that h11 has checked when it read them."""
+    return [first, b"\r\n", *map(b"%b: %b\r\n".__mod__, headers), b"\r\n"]
 
 
 @lru_cache(maxsize=16)

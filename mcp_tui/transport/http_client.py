@@ -292,7 +292,7 @@ class HttpClient:
             raise
         finally:
             course.place.close()
-        self._rest(connection)
+        self._keep_idle(connection)
 
     def _outgoing(
         self,
@@ -334,7 +334,7 @@ class HttpClient:
         self._let_in()  # a slot for which this request was called is still free
         return found
 
-    def _rest(self, connection: Any) -> None:
+    def _keep_idle(self, connection: Any) -> None:
         """Keeps a connection that is free again for the next request."""
         self._idle[connection] = asyncio.get_running_loop().time()
         self._let_in()
