@@ -105,7 +105,9 @@ async def test_it_looks_as_it_was_left(tmp_path: Path) -> None:
     first = app()
     async with first.run_test(size=(140, 40)) as pilot:
         driven = Driven(first, pilot)
-        await driven.until(lambda: first.session is not None and driven.bench.table.size)
+        # Connected: a client that is closed while it connects may start its server again.
+        await driven.until(lambda: first.session is not None and first.session.link is Link.CONNECTED)
+        await driven.until(lambda: driven.bench.table.size)
         first.load_themes()
         await driven.press("5", "o", "=", "=")
         first.choose_theme("mcp-tui-light")
@@ -114,7 +116,9 @@ async def test_it_looks_as_it_was_left(tmp_path: Path) -> None:
     second = app()
     async with second.run_test(size=(140, 40)) as pilot:
         driven = Driven(second, pilot)
-        await driven.until(lambda: second.session is not None and driven.bench.table.size)
+        # Connected: a client that is closed while it connects may start its server again.
+        await driven.until(lambda: second.session is not None and second.session.link is Link.CONNECTED)
+        await driven.until(lambda: driven.bench.table.size)
         await driven.until(lambda: driven.bench.is_mounted and driven.bench.wire.region.height)
         assert driven.bench.wire.display
         assert driven.bench.wire.region.height == height
