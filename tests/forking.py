@@ -96,8 +96,11 @@ class Forked:
         return self.returncode
 
     def poll(self) -> int | None:
-        if self.returncode is None and not select.select([self.connection], [], [], 0)[0]:
-            return None
+        if self.returncode is None:
+            ended = select.poll()  # unlike select, with any number of open files
+            ended.register(self.connection, select.POLLIN)
+            if not ended.poll(0):
+                return None
         return self.wait()
 
     def send_signal(self, number: int) -> None:
