@@ -104,6 +104,8 @@ class Client:
         """The rows of all requests so far."""
         self.connection: Connection | None = None
         self.disconnected = asyncio.Event()
+        self.closing = False
+        """Whether the last attempt to connect was ended by :meth:`close`."""
         self.last_words = ""
         self.stderr = StderrLines()
         self.steps: list[ev.Note] = []
@@ -167,8 +169,17 @@ class Client:
         return connection.info
 
     async def close(self) -> None:
-        """Cancels all requests, waits at most two seconds until those cancels are sent, and ends the connection."""
+        """Cancels all requests, waits at most two seconds until those cancels are sent, and ends the connection.
+
+        A :meth:`connect` of another task fails.
+        """
         self.deferred.stop()
+        if (limit := self.deferred.limit) is not None and not self.renewal.active:
+            # First: the end of the server would look like a refused probe, after which it is started again.
+            self.closing = True
+            limit.reschedule(asyncio.get_running_loop().time())
+            while self.deferred.limit is limit:  # noqa: ASYNC110 - in the next turn of the loop
+                await asyncio.sleep(0)
         # C-44. Before the renewal stops: a request that waits for a new session was never sent, so it is cancelled,
         # not lost.
         await self.cancel_all(Cause.SHUTDOWN, SHUTDOWN_REASON)

@@ -116,6 +116,7 @@ class Connector(Caller, base.Sink, Protocol):
     deferred: DeferredRequests
     connection: Connection | None
     disconnected: asyncio.Event
+    closing: bool
     last_words: str
     stderr: StderrLines
     steps: list[ev.Note]
@@ -132,6 +133,7 @@ async def connect(client: Connector, *, handshake: bool = False) -> Connection:
     handshake uses it.
     """
     client.steps.clear()
+    client.closing = False
     attempt = _Attempt(client)
     try:
         # Deferred requests stop this limit: a person may need minutes to sign in.
@@ -143,6 +145,8 @@ async def connect(client: Connector, *, handshake: bool = False) -> Connection:
         error.add_stderr(client.stderr)
         raise
     except TimeoutError:
+        if client.closing:
+            raise ConnectError("The client was closed while it was connecting.") from None
         late = ConnectError(timeout_text(client, attempt.before if attempt.kind == "http" else ""))
         late.add_stderr(client.stderr)  # without the lines of its end
         raise late from None

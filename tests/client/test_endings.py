@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 
 import pytest
 
-from mcp_tui.client import ClientSettings
+from mcp_tui.client import ClientSettings, StdioTarget
+from mcp_tui.client.connection import ConnectError
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.requests import State
-from tests.client.connected import HANG, connected, scripted
+from mcp_tui.transport.base import spawn
+from tests.client.connected import DEMO, HANG, client, connected, scripted
 from tests.waiting import until
 
 HANDSHAKE = ClientSettings(protocol="2025-11-25", limits=Limits(timeout=None, max_timeout=None))
@@ -81,3 +84,15 @@ async def test_the_start_of_a_message_is_on_the_wire_and_says_nothing_about_a_re
         row = made.requests.get(id_)
         assert row is not None
         assert row.open
+
+
+async def test_closing_while_another_task_connects_ends_that_and_starts_the_server_no_second_time():
+    # The shell takes the probe, so that the demo server never answers it.
+    made, told = client(StdioTarget(command=("sh", "-c", f"read probe; exec {shlex.join(DEMO.command)}")))
+    connecting = spawn(made.connect(), name="connect")
+    async with asyncio.timeout(HANG):
+        await until(lambda: told.of(ev.Sent))
+        await made.close()
+        with pytest.raises(ConnectError, match="The client was closed"):
+            await connecting
+    assert (made.transport, told.notes().count("started ")) == (None, 1)
