@@ -18,6 +18,9 @@ from mcp_tui.transport.guard import LEFT_GRACE
 from mcp_tui.transport.launching import GuardedStart, Launch, refused, take_start
 from mcp_tui.transport.read_ahead import PipeReader
 
+READ_BYTES: Final = 64 * 1024
+"""The most bytes of one read, as many as a pipe has by default."""
+
 PASSING_ERRNOS: Final = frozenset({errno.EAGAIN, errno.EFAULT})
 """Temporary errors of a start under load, after which a second attempt usually succeeds."""
 SECOND_ATTEMPT_SECONDS: Final = 0.1
@@ -91,6 +94,9 @@ class ServerProcess:
         """Connects the readers to stdout and stderr of the server."""
         for file, reader in ((stdout, self.stdout), (stderr, self.stderr)):
             pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda made=reader: made, file)
+            # asyncio's 256 kB are more than a pipe has, and memory of that size is mapped and unmapped for each read.
+            with suppress(AttributeError):  # uvloop's pipes do not have it
+                pipe.max_size = READ_BYTES  # pyright: ignore[reportAttributeAccessIssue]
             self._pipes.append(pipe)
 
     async def begin(self) -> None:
