@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Iterator
 from typing import Final, cast
 
 from mcp_tui.transport.base import Turn, spawn
@@ -28,13 +28,14 @@ class Unhandled:
         """The time at which the newest piece was read."""
         self._pieces: deque[tuple[float, bytes]] = deque()
         self._bytes = 0
+        self._now = asyncio.get_running_loop().time
 
     def __bool__(self) -> bool:
         return bool(self._pieces)
 
     def add(self, data: bytes) -> None:
         """Adds a piece that was read just now."""
-        self.read_at = at = asyncio.get_running_loop().time()
+        self.read_at = at = self._now()
         self._pieces.append((at, data))
         self._bytes += len(data)
         self.is_full = self._bytes > AHEAD_BYTES
@@ -54,14 +55,29 @@ class Unhandled:
 
 
 class PipeReader(asyncio.Protocol):
-    """Reads a pipe of a server as soon as it has data, even while handling is busy."""
+    """Reads a pipe of a server as soon as it has data, even while handling is busy.
+
+    If nothing else is being handled, data is handled in the turn of the loop that reads it: a task would start a turn later.
+    """
 
     def __init__(self) -> None:
         self.unhandled = Unhandled()
+        self.ended = False
+        """Whether nothing more can be read; the rest may still be unhandled."""
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when all is read and handled."""
         self._pipe: asyncio.ReadTransport | None = None
         self._paused = False
-        self._ended = False
-        self._arrived: asyncio.Future[None] | None = None
+        self._work: Iterator[bool] = iter(())
+        self._waits = False
+
+    def follow(self, work: Iterator[bool]) -> None:
+        """Continues ``work`` until its end, from the next turn of the loop on.
+
+        It yields false to wait for data, and true to give way to other work.
+        """
+        self._work = work
+        asyncio.get_running_loop().call_soon(self._continue)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._pipe = cast("asyncio.ReadTransport", transport)
@@ -71,24 +87,26 @@ class PipeReader(asyncio.Protocol):
         if self.unhandled.is_full and self._pipe is not None:
             self._pipe.pause_reading()
             self._paused = True
-        self._wake()
+        if self._waits:
+            self._continue()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._ended, self._pipe = True, None
-        self._wake()
+        self.ended, self._pipe = True, None
+        if self._waits:
+            self._continue()
 
-    def _wake(self) -> None:
-        if self._arrived is not None and not self._arrived.done():
-            self._arrived.set_result(None)
+    def _continue(self) -> None:
+        self._waits = False
+        for gives_way in self._work:
+            if gives_way:
+                Turn.call_after_timers(self._continue)
+            else:
+                self._waits = True
+            return
+        self.over.set_result(None)
 
-    async def read(self) -> tuple[float, bytes] | None:
-        """Returns the next piece with the time of its reading, once the last one is handled; ``None`` at the end."""
-        self.unhandled.handled()
-        while not self.unhandled:
-            if self._ended:
-                return None
-            self._arrived = asyncio.get_running_loop().create_future()
-            await self._arrived
+    def take(self) -> tuple[float, bytes]:
+        """Removes and returns the oldest piece, with the time of its reading."""
         piece = self.unhandled.take()
         if self._paused and not self.unhandled.is_full and self._pipe is not None:
             self._paused = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
 
 from mcp_tui.protocol.events import RequestId
@@ -58,8 +58,8 @@ class LineWriter(asyncio.BaseProtocol):
     """Writes lines to the stdin of a server. A cancel overtakes all queued messages, but never interrupts a line.
 
     The event loop gets one batch at a time, and the next batch only when the pipe has accepted the whole one before. So
-    queued messages can still be withdrawn or overtaken. If nothing is queued, :meth:`send` writes the message at once;
-    further messages in the same turn of the loop are collected, and written in the next turn.
+    queued messages can still be withdrawn or overtaken. :meth:`send` writes the first message since the last input at
+    once; further messages in the same turn of the loop are collected, and written in the next turn.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,10 @@ class LineWriter(asyncio.BaseProtocol):
         self._queue: OrderedDict[object, Outgoing] = OrderedDict()
         """The keys of both are ids of requests; a message without an id has a unique key."""
         self._batch: deque[Outgoing] = deque()
-        self._gathering = False
+        self._read_at = 0.0
+        """The time at which the newest input was read."""
+        self._last: float | None = None
+        """The newest input when a message was written at once; further ones may come in the same turn."""
         self._flushing = False
         self._refusal = ""
 
@@ -78,10 +81,12 @@ class LineWriter(asyncio.BaseProtocol):
         self._queue[object() if message.id is None else message.id] = message
         if self._refusal:
             self.refuse(self._refusal, batch=False)
-        elif not self._gathering and not self._batch:
-            self._gathering = True
-            asyncio.get_running_loop().call_soon(self._gathered)
-            self._flush()
+        elif not self._batch:
+            if self._last != self._read_at:
+                self._last = self._read_at
+                self._flush()
+            elif len(self._queue) == 1:
+                asyncio.get_running_loop().call_soon(self._gathered)
 
     def signal(self, message: Outgoing) -> None:
         """Writes a cancel before all queued messages."""
@@ -149,7 +154,7 @@ class LineWriter(asyncio.BaseProtocol):
     # -- the queue ---------------------------------------------------------------------------------------------
 
     def _gathered(self) -> None:
-        self._gathering = False
+        self._last = None
         self._flush()
 
     def _flush(self) -> None:
@@ -208,8 +213,8 @@ class StdioTransport(LineWriter, Transport):
     """Done once :meth:`close` was called."""
     _hurry: asyncio.Future[None]
     """Done once :meth:`terminate` was called."""
-    _readers: tuple[asyncio.Task[None], asyncio.Task[None]]
-    """The tasks that read stdout and stderr to their ends."""
+    _readers: tuple[asyncio.Future[None], asyncio.Future[None]]
+    """Done when stdout and stderr are read to their ends."""
 
     def __init__(self, target: StdioTarget, *, max_message: int = MAX_MESSAGE) -> None:
         super().__init__()
@@ -234,24 +239,11 @@ class StdioTransport(LineWriter, Transport):
         process.exit.add_done_callback(lambda code: self.refuse(exit_text(code.result(), process.guard_code)))
         self.pid = process.pid
         self.sink.happened(text=f"started {launch.path} (pid {self.pid})")
+        turn, out, err = Turn(), process.stdout, process.stderr
+        out.follow(_read(out, self._messages, turn, self._received, self._cut_off))
+        err.follow(_read(err, LineFramer(STDERR_LINE), turn, self._logged, self._logged_half))
+        self._readers = (out.over, err.over)
         self._life = spawn(self._live(process), name="follow the server to its end")
-        turn = Turn()
-        self._readers = (
-            spawn(
-                _read(
-                    process.stdout,
-                    self._messages,
-                    turn,
-                    self._received,
-                    self._cut_off,
-                ),
-                name="read stdout",
-            ),
-            spawn(
-                _read(process.stderr, LineFramer(STDERR_LINE), turn, self._logged, self._logged_half),
-                name="read stderr",
-            ),
-        )
 
     def unhandled_since(self) -> float | None:
         """Returns the time at which the oldest unhandled bytes of stdout were read; ``None`` if all are handled."""
@@ -289,6 +281,7 @@ class StdioTransport(LineWriter, Transport):
     # -- lines of the server -----------------------------------------------------------------------------------
 
     def _received(self, line: RawLine | Oversized, outline: bytes | None, at: float) -> None:
+        self._read_at = at
         if isinstance(line, Oversized):
             self.sink.too_large(line, at=at)
         else:
@@ -320,7 +313,6 @@ class StdioTransport(LineWriter, Transport):
         """Waits until the server ends or :meth:`close` is called; then ends the server and all its descendants."""
         exited, asked, sink = process.exit, self._asked, self.sink
         try:
-            await asyncio.sleep(0)  # an eager task would start before the readers are set
             await _first(exited, self._readers[0], asked)
             if not exited.done() and not asked.done():
                 # Reported at once, because messages can no longer arrive, and no request may count as watched from here on.
@@ -380,34 +372,44 @@ _Take = Callable[[RawLine | Oversized, bytes | None, float], None]
 """Handles a line, the outline of a large one, and the time at which its end was read."""
 
 
-async def _read(
+def _read(
     pipe: PipeReader,
     framer: LineFramer,
     turn: Turn,
     take: _Take,
     cut_off: _Take,
-) -> None:
+) -> Iterator[bool]:
     """Passes the lines of a pipe to ``take``, in order, until it ends, and an incomplete last line to ``cut_off``.
 
-    A large line has an outline. Lines may wait for the next turn of the loop, but each has the time at which it was read.
+    A large line has an outline. Lines may wait for another turn of the loop, but each has the time at which it was read.
+    The iterator is for :meth:`PipeReader.follow`.
     """
-    at = 0.0
-    while (piece := await pipe.read()) is not None:
-        at, data = piece
-        lines, outline = framer.feed(data), framer.outline
+    at, is_first, over = 0.0, False, False
+    while not over:
+        if pipe.unhandled:
+            at, data = pipe.take()
+            lines = framer.feed(data)
+        elif pipe.ended:
+            lines, take, over = framer.close(), cut_off, True
+        else:
+            yield False
+            is_first = True
+            continue
+        outline = framer.outline
         for line in lines:
+            # The first line after a wait needs no share of the turn, so a single response does not start its clock.
+            if not is_first and turn.is_spent():
+                yield True
+            is_first = False
             try:
                 take(line, outline, at)
             except Exception as error:  # noqa: BLE001 - whatever a listener raises, reading continues
                 report = asyncio.get_running_loop().call_exception_handler
                 report({"message": "a message could not be read", "exception": error})
-            if turn.is_spent():  # checked here, because a coroutine for each line costs more than the check
-                await turn.give_way()
             outline = None
-        if not lines:  # a piece of a large line
-            await turn.breathe()
-    for line in framer.close():
-        cut_off(line, framer.outline, at)
+        if not lines and turn.is_spent():  # a piece of a large line
+            yield True
+        pipe.unhandled.handled()
 
 
 async def _first(*ends: asyncio.Future[Any], seconds: float | None = None) -> None:
