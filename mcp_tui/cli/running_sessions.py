@@ -163,11 +163,10 @@ def _flat(running: list[Running], unknown: list[Unknown]) -> list[str]:
         for row in each.summary.requests:
             request, *more = _cells(each, row)
             cells.append((request, *client, *more))
+    none = words("–")
     for each in unknown:
-        state = brief(each.problem.value.replace("_", " "), 20)
-        cells.append(
-            (brief(each.name, 20), *map(words, ("–",) * 4), state, *map(words, ("–",) * 2), brief(each.why))
-        )
+        known = {"STATE": brief(each.problem.value.replace("_", " "), 20), HEADS[-1]: brief(each.why)}
+        cells.append((brief(each.name, 20), none, none, *(known.get(head, none) for head in HEADS)))
     if not cells:
         return [brief(f"Nothing is in flight.{f' Running: {others}.' if others else ''}", 1000)]
     return table([tuple(map(words, ("REQUEST", "CLIENT", "PROCESS", *HEADS))), *cells])

@@ -11,7 +11,7 @@ from mcp_tui.cli.output import Failure
 from mcp_tui.config.tap_words import RESERVED
 
 if TYPE_CHECKING:
-    from mcp_tui.tap.recorder_records import TapOptions
+    from mcp_tui.config.tap_words import TapOptions
 
 
 def run(_name: str, given: Words) -> int:

@@ -5,6 +5,22 @@ This module imports nothing of mcp-tui, because it is loaded at each start of a 
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypedDict
+
+    class TapOptions(TypedDict, total=False):
+        """Those options of a tap that were given. Limits are in seconds, 0 is none."""
+
+        name: str
+        timeout: float
+        max_timeout: float
+        record: str
+        keep_secrets: bool
+        otlp: str
+        once: str  # names of tools, with commas
+
+
 OPTIONS = {
     "--timeout": "number",
     "--max-timeout": "number",

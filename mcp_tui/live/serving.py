@@ -266,13 +266,13 @@ def summary(
     recordings = [os.path.abspath(writer.path) for writer in store.writers]  # noqa: PTH100 - a link stays one
     return Summary(
         kind=kind,
-        client=_text(client),
-        server=_text(server),
+        client=_shortened(client),
+        server=_shortened(server),
         pid=os.getpid(),
         recording=recordings[0] if recordings else "",
         requests=tuple(_in_flight(each.row, now) for each in ledger.live.values() if not each.row.internal),
         client_pid=process.pid or None,
-        client_folder=_text(process.folder),
+        client_folder=_shortened(process.folder),
         client_started=process.started or None,
     )
 
@@ -280,20 +280,20 @@ def summary(
 def _in_flight(row: Request, now: float) -> InFlight:
     return InFlight(
         id=row.id,
-        method=_text(row.method),
-        name=_text(row.name),
+        method=_shortened(row.method),
+        name=_shortened(row.name),
         state=row.state.value,
         elapsed=round(max(0.0, row.elapsed(now)), 3),
         timeout=row.limits.timeout,
         max_timeout=row.limits.max_timeout,
         progress=row.progress,
         total=row.total,
-        message=_text(row.message or ""),
+        message=_shortened(row.message or ""),
         repeat_of=None if row.repeat is None else row.repeat.repeat_of,
     )
 
 
-def _text(text: str) -> str:
+def _shortened(text: str) -> str:
     return text[: control.TEXT_CHARACTERS]
 
 

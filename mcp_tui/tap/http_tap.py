@@ -52,6 +52,7 @@ from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding, is_never_c
 from mcp_tui.transport.targets import HttpTarget
 
 if TYPE_CHECKING:
+    from mcp_tui.config.tap_words import TapOptions
     from mcp_tui.tap.once import Call
     from mcp_tui.tap.once_http import HttpGuard
 
@@ -737,7 +738,7 @@ class HttpTap:
         self,
         target: HttpTarget,
         tokens: Authorization | None,
-        begin: recorder_records.TapOptions,
+        begin: TapOptions,
         recorder: RecorderProcess,
         access: HttpAccess = OWN_ACCESS,
     ) -> None:
@@ -985,7 +986,7 @@ def serve(
     target: HttpTarget,
     port: int,
     tokens: Authorization | None,
-    begin: recorder_records.TapOptions,
+    begin: TapOptions,
     recorder: RecorderProcess,
     access: HttpAccess,
 ) -> int:

@@ -15,20 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import NotRequired, TypeAlias, TypedDict
 
+    from mcp_tui.config.tap_words import TapOptions
     from mcp_tui.protocol.messages import Json
 
     TapRecord: TypeAlias = tuple[bytes, float, int, bytes]
-
-    class TapOptions(TypedDict, total=False):
-        """Those options of a tap that were given. Limits are in seconds, 0 is none."""
-
-        name: str
-        timeout: float
-        max_timeout: float
-        record: str
-        keep_secrets: bool
-        otlp: str
-        once: str  # names of tools, with commas
 
     class Begin(TapOptions):
         """The first record: options and facts of the tap."""

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
+    from mcp_tui.config.tap_words import TapOptions
     from mcp_tui.tap.once_stdio import StdioGuard
-    from mcp_tui.tap.recorder_records import Order, StdioBegin, TapOptions
+    from mcp_tui.tap.recorder_records import Order, StdioBegin
 
 _OF_ONE_RUN = ("at", "client", "pid", "path")
 """What is not the same each time that a client starts a tap."""

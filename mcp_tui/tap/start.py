@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from mcp_tui.tap.recorder_records import TapOptions
+    from mcp_tui.config.tap_words import TapOptions
 
 
 def serve(found: TapOptions, command: list[str]) -> NoReturn:

@@ -51,7 +51,7 @@ from tests.tap.test_tap import NOBODY, is_there, recorder_of
 from tests.waiting import HANG, turns, until
 
 if TYPE_CHECKING:
-    from mcp_tui.tap.recorder_records import TapOptions
+    from mcp_tui.config.tap_words import TapOptions
 
 HANDSHAKE: Final = {
     "protocolVersion": "2025-11-25",
