@@ -1,7 +1,7 @@
-"""The verdicts on a client, from what was seen of its runs.
+"""The verdicts on a client, from the observations of its runs.
 
-A verdict never rests on silence about what the client decided: that it gave a call up is known from its cancel, from a line
-of its output, or from its next call on the same connection. Without one of these nothing is judged.
+No verdict rests on silence. That a client gave a call up is known only from its cancel, from a line of its output, or from
+its next call on the same connection. Without any of these, nothing is judged.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ MADE_FOR_PROGRAMS: Final = re.compile(
 """The form of a cancel's reason that was written for a program."""
 
 CANCEL_SECONDS: Final = 3.0
-"""Seconds that a client has to cancel after its output says that it gave up."""
+"""Seconds in which a client has to cancel after its output says that it gave up."""
 
 UNHURRIED_SECONDS: Final = 1.0
 """Seconds from which on a client counts as slow to answer a question."""
 
 LATE_SHARE: Final = 1.25
-"""The share of its maximum after which a client gave a call up late, which a busy machine may add a few seconds to."""
+"""The share of its maximum after which a client gave a call up late. A busy machine may add :data:`CANCEL_SECONDS`."""
 
 TIE_SECONDS: Final = 0.1
-"""Seconds in which the end of stdin and a signal come at the same time: they reach a process on different ways."""
+"""Seconds within which the end of stdin and a signal count as simultaneous: they take different ways to a process."""
 
 NEXT_SECONDS: Final = 5.0
 """The minimum of the next call's limit, in seconds."""
@@ -129,7 +129,7 @@ class Judging:
         return self._found(rule, Verdict.NOT_APPLICABLE, sentence)
 
     def _violated(self, rule: str, runs: Runs | None = None) -> Finding | None:
-        """Returns the finding where a violation that a tap sees breaks a rule, in whichever run."""
+        """Returns the finding that a rule is broken by violations that a tap sees, in any run; ``None`` without any."""
         told: list[EvidenceItem] = []
         for name, observed in (self.runs if runs is None else runs).items():
             since = observed.call.at if observed.call is not None else observed.began
@@ -172,7 +172,7 @@ class Judging:
         sign, disconnected = observed.sign(call), observed.disconnected_at(call)
         if sign is None and disconnected is not None and answered_before(observed, call, disconnected):
             disconnected = None  # The client waited for the answer.
-        # Ending the server tells it of the end, too: neither a cancel nor a call that was forgotten.
+        # Ending the server ends its work, too: that is neither a cancel nor a forgotten call.
         # Only a client that continued, or waited, had time for a cancel.
         stayed = sign is not None and disconnected is not None and disconnected - sign[0] >= CANCEL_SECONDS
         if sign is not None and (
@@ -243,7 +243,7 @@ class Judging:
     def _needless(self) -> list[EvidenceItem]:
         """Returns the cancels of calls that had their answer long before a limit: nothing else can be their reason.
 
-        A tap takes a cancel soon after the answer for one that crossed it; here nothing was to be given up.
+        A tap assumes that a cancel soon after an answer crossed it. Here the client had no reason to give a call up.
         """
         return [
             EvidenceItem(f"{name}: {call.tool} was cancelled after its answer", call.cancelled_at - call.at)
@@ -263,7 +263,7 @@ class Judging:
         observed = self.runs.get("initialize")
         if observed is None:
             return None
-        # Nothing else was in progress: an id that is no id of the client's was to name initialize.
+        # Nothing else was in progress, so the cancel of an unknown id was meant for initialize.
         stray = next((each for each in observed.violations() if each.rule == "cancel-unknown"), None)
         if stray is not None and observed.initialize_at is not None:
             at = EvidenceItem(stray.detail, stray.at - observed.initialize_at)
@@ -326,7 +326,7 @@ class Judging:
     # -- what may do harm ----------------------------------------------------------------------------------------
 
     def _control(self, name: str) -> ObservedRun | None:
-        """Returns the control run of a run: the same, and nothing came late."""
+        """Returns the control run of a run: the same calls, with nothing that arrives late."""
         return self.runs.get(control_name(name))
 
     def _harmed(self, name: str) -> list[Sign]:
@@ -350,7 +350,7 @@ class Judging:
             )
             return self._unseen(rule, f"{why}: {what} could not come", *timeline(observed, observed.call))
         found, worked = self._harmed(name), settled(observed, self._control(name))
-        # A line that says so is harm for K-07, but not for K-09 if the client continues to work.
+        # A line of output about it is harm for K-07, but not for K-09 if the client continues to work.
         if rule == "K-09" and worked:
             found = [each for each in found if not each.kind.startswith("line ")]
         told = harmed_timeline(observed, observed.call, what, found)
@@ -386,7 +386,7 @@ class Judging:
         observed = self.runs.get("crossing, answer first")
         if observed is None or observed.acted_at is None or observed.call is None:
             return first
-        # Where no cancel crossed it, the answer was in time: whatever the client does then is no harm but its end.
+        # Without a cancel the answer was in time. Then it is no harm if the client makes no next call.
         found = [
             each
             for each in self._harmed("crossing, answer first")
@@ -413,7 +413,7 @@ class Judging:
         return self._taken_back(observed, observed.call)
 
     def _taken_back(self, observed: ObservedRun, call: ObservedCall) -> Finding:
-        """Judges what a client did with the questions that were taken back; the first one was not."""
+        """Judges the client's answers to the questions that were taken back, which are all but the first one."""
         first, *others = observed.questions or [ObservedQuestion("", call.at)]
         if first.answered_at is None or not others:
             return self._unseen("K-10", "it did not answer a question that was not taken back")
@@ -510,7 +510,7 @@ class Judging:
         disconnected = min(filter(None, (observed.disconnected_at(call), call.closed_at)), default=None)
         if after is None and disconnected is not None and disconnected - call.at <= observed.watched:
             after = disconnected - call.at
-        # its call may have been seen late, so that its limit looked shorter than the one that it was to set
+        # The call may have been seen late, so that the limit looked shorter than the one that the client was given.
         limit = max(limit, observed.timeout)
         if after is not None and after < 1.5 * limit:
             # Progress that arrived too late resets nothing, which is no fault of the client.
@@ -553,8 +553,8 @@ class Judging:
             )
         for each in observed.servers:
             closed, first = each.stdin_closed_at, min((at for at, _ in each.signals), default=each.ended_at)
-            # The specification's order: stdin closed, then SIGTERM, then SIGKILL. The two reach the
-            # process on different ways, so those of one moment may change places.
+            # The specification's order: stdin closed, then SIGTERM, then SIGKILL. A signal that was sent just after the
+            # closing may arrive before it.
             if closed is None or (first is not None and first < closed - TIE_SECONDS):
                 return self._broken("K-14", "its server was ended before its stdin was closed", *told)
         steps = (
@@ -634,7 +634,7 @@ class Judging:
         cancels = [SIGNALS[name] for name, each in found.items() if each.verdict is Verdict.PASS]
         for name, finding in found.items():
             observed = self.runs[name]
-            # It ended by itself and not by the signal, so it had the time in which it cancels at the other signal.
+            # It handled the signal and ended on its own, so it had time for the cancel that it sends at the other signal.
             handled = observed.exit is not None and observed.exit >= 0 and not observed.stopped
             ends_server = observed.call is not None and observed.disconnected_at(observed.call) is not None
             if cancels and handled and ends_server and finding.verdict is Verdict.NOT_OBSERVABLE:
@@ -644,7 +644,7 @@ class Judging:
         if not found:
             return None
         broken = worst([each for each in found.values() if each.verdict in BAD])
-        # An interrupt is SIGINT. SIGTERM speaks for a client alone that was not judged by that.
+        # An interrupt is SIGINT. SIGTERM decides only if the client was not judged by SIGINT.
         shown = broken or next(iter(found.values()))
         text = "; ".join(f"{SIGNALS[name]}: {each.sentence}" for name, each in found.items())
         told = [

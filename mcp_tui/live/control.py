@@ -1,10 +1,10 @@
 """The lines at a control socket, as typed records: one request, one answer, and the one reader of each.
 
 The other side may be of another version of mcp-tui, or another program. So every member is checked, and no reader raises:
-what cannot be read is a :class:`Problem`. Members that a version does not know are ignored. A member that is gone, or means
-something else, is another :data:`VERSION`. Lines without one are of the first sessions, and still read.
+what cannot be read is a :class:`Problem`. Unknown members are ignored. If a member is removed, or its meaning changes,
+:data:`VERSION` grows. Lines without a version are from the first sessions, and are still read.
 
-Who asks loads this module: its imports are few.
+Each command that asks a session loads this module, so its imports are few.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Problem(Enum):
     """The answer is of a later version."""
     NOT_UNDERSTOOD = "not_understood"
     UNREACHABLE = "unreachable"
-    """It is of a host (:mod:`mcp_tui.live.via`) that could not be asked."""
+    """The session's host (:mod:`mcp_tui.live.via`) could not be asked."""
 
 
 # -- requests --------------------------------------------------------------------------------------------------
 
 
 class ListRequest(NamedTuple):
-    """Asks for a :class:`Summary`; with ``counts``, for those of the session as well."""
+    """Asks for a :class:`Summary`; with ``counts``, for the counts of the session as well."""
 
     counts: bool = False
 
@@ -57,7 +57,7 @@ class ListRequest(NamedTuple):
 class CancelRequest(NamedTuple):
     """Asks to cancel a request, and for the outcome: a :class:`CancelAnswer`.
 
-    ``id`` names the request. A text that is not ``exact`` may be a number, too.
+    ``id`` names the request. A text may also name a request whose id is that number, unless it is ``exact``.
     """
 
     id: int | str
@@ -95,7 +95,7 @@ def cancel_line(id: int | str, reason: str, *, exact: bool) -> dict[str, Any]:
 
 
 def allow_line(id: int | str, *, exact: bool) -> dict[str, Any]:
-    """Returns what an :class:`AllowRequest` is read from."""
+    """Returns the line of an :class:`AllowRequest`."""
     return {"ask": "allow", "version": VERSION, "id": id, "exact": exact}
 
 
@@ -143,7 +143,7 @@ class InFlight(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """A session: its ``kind`` is ``tap``, ``workbench``, or ``call``. Texts of its client and server are hostile.
+    """A session: its ``kind`` is ``tap``, ``workbench``, or ``call``. Texts of its client and server may be hostile.
 
     ``recording`` is the file that it writes, empty for none. ``client_pid`` is the process of the client, if that is known,
     ``client_started`` when it started, in seconds since the machine did, and ``client_folder`` the
@@ -178,9 +178,9 @@ class Summary(NamedTuple):
 class CancelAnswer(NamedTuple):
     """The outcome of a cancel. One of the texts is not empty, unless the request is ``unknown``.
 
-    ``signal`` left; ``unsent`` says that none left, or that it was refused; ``over`` is the state of a request that was
-    over; ``refused`` is why nothing was done; ``unknown``: there is none. ``already``: it was being cancelled before.
-    ``allowed``: it was not to be cancelled, and a call that is equal to it passes now.
+    ``signal`` was sent. ``unsent`` says why no signal was sent, or that the server refused it. ``over`` is the state of a
+    request that had ended before. ``refused`` says why nothing was done. ``unknown``: there is no such request.
+    ``already``: it was being cancelled before. ``allowed`` answers an :class:`AllowRequest`: the next equal call passes.
     """
 
     signal: str = ""
@@ -222,7 +222,7 @@ def read_cancel(line: bytes | bytearray) -> CancelAnswer | Problem:
 
 
 def read_rows(output: bytes) -> dict[str, Summary | tuple[Problem, str]]:
-    """Returns the sessions in the output of ``ps --json`` by their names; of one without an answer, why it has none.
+    """Returns the sessions in the output of ``ps --json`` by their names; of a session without an answer, why.
 
     Raises:
         Exception: one of :data:`UNREADABLE`.

@@ -1,6 +1,6 @@
-"""The session's side of its control socket: what is in flight there, and cancels from other terminals.
+"""The session's side of its control socket: it lists what is in flight, and cancels for other terminals.
 
-A tap and a client of ours answer alike. Both have a ledger and a loop; only how they cancel differs.
+A tap and mcp-tui's own client give the same answers. Both have a ledger and a loop; they differ only in how they cancel.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ class Loop(Protocol):
 class ControlSocket:
     """The control socket of a session, open until :meth:`close`. :meth:`event` has to be called with each of its events.
 
-    ``summary`` returns what is in flight there, and ``cancel`` cancels a request for a person. ``certain`` calls when it is
-    certain which requests were answered. ``share`` gets a connection that wants to call on that of the session.
+    ``summary`` returns what is in flight, and ``cancel`` cancels a request for a person. ``certain`` calls a function as
+    soon as it is certain which requests were answered. ``share`` gets a connection that asks to use that of the session.
     ``allow`` has the guard of a tap let a call through. ``listening`` is the socket, if it is open already.
 
     Raises:
-        OSError: there can be none.
+        OSError: no socket can be opened.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class ControlSocket:
 
     def close(self) -> None:
         """Closes the socket permanently. Waiting connections get the outcome known so far."""
-        # First: a session without a socket has reported its end.
+        # The end is reported first: a session whose socket is gone has reported its end.
         report_end(lambda: {**control.summary_line(self._summary()), "counts": self._counts.line(ended=True)})
         self._listening.close()
         with suppress(RuntimeError):  # The workbench closes after its loop has ended.
@@ -115,7 +115,7 @@ class ControlSocket:
                 self._drop(link)
 
     def abandon(self) -> None:
-        """Leaves it to another process, which has it too."""
+        """Closes the socket in this process only, because another process has it, too."""
         self._listening.socket.close()
         for link in (*self._reading, *(link for waiting in self._waiting.values() for link in waiting)):
             link.close()
@@ -203,34 +203,34 @@ class ControlSocket:
             return
         row = self._ledger.row(id_)
         sent = evidence.delivery(row)
-        came: CancelAnswer | None = None
+        reply: CancelAnswer | None = None
         if row.cancel_at is None:
             if row.state in TERMINAL:
-                came = CancelAnswer(over=row.state.value)
+                reply = CancelAnswer(over=row.state.value)
             elif otherwise:
-                came = CancelAnswer(unsent=otherwise)
+                reply = CancelAnswer(unsent=otherwise)
         elif sent in (Delivery.FAILED, Delivery.REFUSED) or (
             sent is Delivery.NONE and (otherwise or row.state in TERMINAL)
         ):
-            came = CancelAnswer(unsent=evidence.delivery_words(row, monotonic()))
+            reply = CancelAnswer(unsent=evidence.delivery_words(row, monotonic()))
         elif sent is Delivery.ACCEPTED or (
             sent is Delivery.WRITTEN and (otherwise or row.unanswered or not row.answer_owed)
         ):
-            came = CancelAnswer(signal="" if row.signal is None else row.signal.value)
+            reply = CancelAnswer(signal="" if row.signal is None else row.signal.value)
         elif sent is Delivery.WRITTEN:
             self._loop.call_later(CONFIRMED_SECONDS, partial(self._look, id_, otherwise="not confirmed"))
-        if came is not None:
-            self._answer(id_, came)
+        if reply is not None:
+            self._answer(id_, reply)
 
-    def _answer(self, id_: RequestId, came: CancelAnswer) -> None:
+    def _answer(self, id_: RequestId, reply: CancelAnswer) -> None:
         for link, again in self._waiting.pop(id_, {}).items():
-            answer(link, came._replace(already=again).line())
+            answer(link, reply._replace(already=again).line())
 
 
 def _named(ledger: Ledger, wanted: RequestId, *, exact: bool, over: bool = False) -> Request | CancelAnswer:
-    """Returns the request that is meant: one in flight, or one whose cancel is not over; otherwise the answer.
+    """Returns the named request if it is in flight, or its cancel is not over; otherwise the answer.
 
-    ``over``: the newest with this id is meant, which may be over.
+    ``over``: the newest request with this id is meant, even if it is over.
     """
     ids: list[RequestId] = [wanted]
     if isinstance(wanted, str) and not exact:
@@ -301,11 +301,10 @@ def _shortened(text: str) -> str:
 
 
 class ClientControlSocket:
-    """The control socket of a ``client`` in a session of a ``kind``: if it ``may``, it opens with the first connection.
+    """The control socket of a ``client`` in a session of a ``kind``, from the first connection on, if it ``may`` open.
 
-    The session continues without one if there can be none.
-
-    ``share`` is called with a connection that wants to call on the client's; without it none may.
+    If no socket can be opened, the session continues without one. ``share`` is called with a connection that asks to use
+    that of the client; without ``share``, no other process can use it.
     """
 
     def __init__(

@@ -1,9 +1,10 @@
 """The guard of ``tap --once``: which call is sent to the server, which waits, and which gets an answer that was given up.
 
-It does no input or output. It takes messages, ends, and the time, and returns what has to be done, so a model can test
-every order of them. The code that forwards bytes asks it before it sends a call, and reports the outcome of each call.
+It does no input or output. It is given messages, ends of connections, and the time, and returns what has to be done, so a
+model-based test can try every order of them. The code that forwards bytes asks it before it sends a call, and reports the
+outcome of each call.
 
-The *first* call is the one that an equal call, the *repeat*, may do again. What happens to the repeat:
+A *repeat* is a call that is equal to an earlier one, its *first* call, and may do the same work again. What happens to it:
 
 1. The first was answered, and its client did not get the answer: the repeat gets it.
 2. The first can still be answered: the repeat waits, and gets the answer as well. Several wait together.
@@ -56,7 +57,7 @@ REFUSED: Final = 100
 """The number of newest refused repeats that a person can let through."""
 
 MANY: Final = 8
-"""The maximum number of tool names that are searched for in a line."""
+"""The maximum number of tool names that are searched for in a line; with more, the guard reads each line."""
 
 REPEAT_OF: Final = "mcp-tui/repeat-of"
 """The member of a result's ``_meta`` that names the first call, and how many seconds ago it was sent."""
@@ -140,7 +141,9 @@ class Outlook(NamedTuple):
 
     @property
     def names(self) -> tuple[bytes, ...]:
-        """The names of the tools, as in JSON. One that any line contains replaces many, and those with several forms."""
+        """The names of the tools, as in JSON. If there are too many, or JSON has several forms of one, the empty name stands
+        for all: every line contains it.
+        """
         names = tuple(json.dumps(each).encode()[1:-1] for each in self.tools)
         return (b"",) if len(names) > MANY or any(b"\\" in each or b"/" in each for each in names) else names
 
@@ -152,8 +155,8 @@ class OnceGuard:
     """Decides about the calls of one tap.
 
     ``policy`` says which tools it guards. ``log`` writes a line of the guard's log
-    before it returns; digests in it are made with the ``secret``. ``wall`` is the epoch at which the clock of all other
-    times began.
+    before it returns; digests in it are made with the ``secret``. ``wall`` is the Unix time at which the clock of all other
+    times was 0.
     """
 
     def __init__(
@@ -180,7 +183,7 @@ class OnceGuard:
         self._delivered: deque[tuple[float, Call]] = deque()
         """Calls whose answers have just passed."""
         self._crossings: list[tuple[float, Call]] = []
-        """Those of them that passed while input of their client was unread: an equal call in it was sent before."""
+        """Those of them that passed while input of their client was unread: an equal call in it was sent before that."""
         self._refused: deque[Call] = deque(maxlen=REFUSED)
         self._allowed: set[tuple[str, bytes]] = set()
         self._kept = 0
@@ -264,7 +267,7 @@ class OnceGuard:
         return [self._refuse(call, firsts[0], at)] if firsts else self._sent(call)
 
     def initialized(self, result: Json) -> None:
-        """Takes any result, and reads the server's name in that of ``initialize``."""
+        """Reads the name of the server, if this is the result of ``initialize``."""
         if self.wants_server and (name := party(as_object(result).get("serverInfo"))):
             self.server, self.wants_server = name.partition(" ")[0], False
 
@@ -281,8 +284,8 @@ class OnceGuard:
         every = [each for calls in self._calls.values() for each in calls]
         free = 0.0 if self._crossings or self._allowed else inf
         for each in every:
-            firm = each.given_up_at is None and not each.unknown and not each.waiting
-            free = min(free, each.sent_at + PARALLEL_SECONDS if firm else 0.0)
+            is_running = each.given_up_at is None and not each.unknown and not each.waiting
+            free = min(free, each.sent_at + PARALLEL_SECONDS if is_running else 0.0)
         return Outlook(
             free,
             frozenset(each.tool for each in every) | {each.tool for _, each in self._crossings},
@@ -354,7 +357,10 @@ class OnceGuard:
         return is_sent
 
     def crossed(self, id_: Json, at: float, *, scope: Any = None, session: str | None = None) -> bool:
-        """Notes a cancel of a call whose answer has just passed: it was given up before, so a repeat gets that answer."""
+        """Notes a cancel of a call whose answer has just passed; returns whether there is such a call.
+
+        The client had given the call up before it got the answer, so a repeat gets the answer.
+        """
         for when, call in self._delivered:
             here = (scope is None or call.scope == scope) and (session is None or call.session == session)
             if here and at - when <= CROSSING_SECONDS and _same(call.id, id_) and call.answer is not None:
@@ -426,7 +432,7 @@ class OnceGuard:
         return refused
 
     def _keep(self, call: Call) -> None:
-        """Keeps an answer, if it is not too large, and drops the oldest if all are."""
+        """Keeps an answer unless it is too large, and drops the oldest ones if all answers together are too large."""
         if call.size > ANSWER_BYTES:
             call.answer, call.size = None, 0
             call.unknown = "its answer is too large for the guard (mcp-tui log names the recording)"
@@ -468,7 +474,7 @@ class OnceGuard:
         return [self._refuse(each, call, at) for each in waiting]
 
     def refused_by_server(self, call: Call, at: float) -> list[Action]:
-        """Notes that the server did not take a call: the first of those that wait for it is sent."""
+        """Notes that the server did not accept a call. Of the calls that wait for it, the first is sent."""
         self._settle(call, "not_taken")
         waiting, call.waiting = call.waiting, []
         if not waiting:
@@ -501,7 +507,7 @@ class OnceGuard:
         ]
 
     def tick(self, at: float) -> list[Action]:
-        """Refuses the calls that wait for a call that is silent since its cancel."""
+        """Refuses the calls that wait for a call that has been silent since its cancel."""
         return [
             action
             for calls in [*self._calls.values()]
@@ -547,10 +553,10 @@ class OnceGuard:
     # -- of other taps -----------------------------------------------------------------------------------------
 
     def remember(self, tap: str, lines: Iterable[LogLine], why: str, at: float) -> None:
-        """Takes what another tap with the same command has written to its log since the last time.
+        """Reads the new lines in the log of another tap with the same command.
 
-        ``why`` is empty for a tap that is running; then only the calls that its client gave up count. Once it has ended, it
-        says why the outcome of each unsettled call is unknown.
+        ``why`` is empty while that tap runs; then only the calls that its client gave up count. Once that tap has ended,
+        ``why`` says why the outcome of each unsettled call is unknown.
         """
         calls = self._others.pop(tap, {})
         for line in lines:
@@ -577,7 +583,7 @@ class OnceGuard:
             self._others[tap] = calls
 
     def _forgot(self, key: bytes, at: float) -> None:
-        """Notes that a call that other taps left open until a time is settled."""
+        """Notes that the calls of other taps with a key are settled, if they were sent before a time or at it."""
         self._forgotten[key] = max(at, self._forgotten.get(key, -inf))
         if len(self._forgotten) > CALLS:
             del self._forgotten[next(iter(self._forgotten))]
@@ -595,10 +601,10 @@ class OnceGuard:
             del self._calls[call.key]
         return True
 
-    # -- parts -------------------------------------------------------------------------------------------------
+    # -- answers -----------------------------------------------------------------------------------------------
 
     def _give(self, call: Call, first: Call, at: float) -> Given:
-        assert first.answer is not None  # A person who lets the call through has checked that.
+        assert first.answer is not None  # Each caller has checked that.
         message = {**first.answer, "id": call.id}
         if isinstance(result := message.get("result"), dict):
             about = {"id": first.id, "secondsAgo": round(at - first.sent_at, 3)}

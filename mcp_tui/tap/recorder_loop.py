@@ -1,13 +1,14 @@
 """The main loop of the recorder, a process of its own, with the pipes from and to its relay.
 
-It may lag behind the bytes. What must not be decided on old news (has this request run out, or was it answered meanwhile?)
-is decided in a pause, for which the relay stops the answers for a moment. So is whatever the tap itself says.
+The recorder may lag behind the traffic, and an answer may have passed that it has not read. So it ends requests and sends
+messages of the tap only in a pause: the relay stops the answers until the recorder has read everything before them.
 
-A recorder that is behind asks for the pause all the same, or a flood would put off every limit and cancel until it ends. It
-keeps it until it has read what came before.
+A recorder that lags behind asks for the pause, too; otherwise a flood of messages would delay every limit and cancel until
+the flood ends. The pause lasts until all earlier records are read.
 
-A server may stop within a line, and the pause is then there. It is decided all the same, and the server is told; the client
-is told once the line is over, or is ended for it because nothing more comes. If the line was the answer, it is told nothing.
+A server may stop within a line, and the pause is then within that line. The recorder decides, and the server gets its
+message. The client gets its answer when the line has ended, or when the tap ends the line because no more bytes arrive. If
+the line was the server's answer, the client gets no other one.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ from mcp_tui.tap.pipes import is_running, ready, write
 from mcp_tui.transport.unreachable import readable
 
 READ_BYTES: Final = 1 << 20
-"""Bytes of records read ahead. A new recorder has to read all of them again."""
+"""The maximum size of records that are read ahead, in bytes. A new recorder has to read all of them again."""
 
 REPORT_SECONDS: Final = 0.5
 REPORT_BYTES: Final = 1 << 20
-"""The relay gets a checkpoint after so many seconds, or so many bytes of records."""
+"""The seconds, or the bytes of records, after which the relay gets a checkpoint."""
 
 PART_BYTES: Final = 1024
-"""Traffic is taken in parts of about this size, in bytes, each to the end of a line, so that a turn can end in between."""
+"""The approximate size of a part of a long record, in bytes. A turn of the loop can end between two parts."""
 
 SLICE_SECONDS: Final = 0.02
 """Seconds of parsing after which the sockets are served."""
@@ -62,7 +63,7 @@ UNENDED_LINE_SECONDS: Final = 2.0
 
 
 class OpenSession(Protocol):
-    """An open session: :class:`~mcp_tui.tap.observed_session.ObservedSession`, which describes all of it."""
+    """An open session: :class:`~mcp_tui.tap.observed_session.ObservedSession`, which documents the methods."""
 
     ledger: Ledger
     store: Store
@@ -119,13 +120,13 @@ class RecorderLoop:
         self._records = records
         self._orders = orders
         self.environment = environment
-        """That of the relay."""
+        """The environment variables of the relay."""
         self._relay = relay
-        """Its process, if a new recorder may have taken the place of this one."""
+        """The process id of the relay in a shared recorder, which the relay may have replaced; otherwise 0."""
         self._unwritten = bytearray()
         """Orders that the relay has not read."""
         self.last_work: list[tuple[float, Callable[[], object]]] = []
-        """What remains to be done some seconds after the end."""
+        """Work for after the end, each with the seconds to wait before it."""
         self._begun = begun
         self.listening = listening
         """The control socket of a tap over stdio, open since the start of this process."""
@@ -137,19 +138,19 @@ class RecorderLoop:
         self._more = False
         """Whether complete records wait to be read."""
         self._begun_record: tuple[recorder_records.TapRecord, int] | None = None
-        """A record of which only the first so many bytes were taken."""
+        """A record that is handled in parts, and the number of bytes handled so far."""
         self._selector = selectors.DefaultSelector()
         self._turns: list[Callable[[], None]] = []
         self._pausing = False
         """Whether a pause was ordered."""
         self._kept = True
-        """Whether the pause never was without an order for long."""
+        """Whether the pause is certain to last, because its orders followed each other soon."""
         self._asked = 0.0
-        """When its last order was given."""
+        """When the last order of the pause was given."""
         self._read_until = 0.0
         """The time of the last record that was read."""
         self._resumed = 0.0
-        """When limits are checked again."""
+        """The time before which no limit is checked."""
         self._wanted: list[Callable[[], object]] = []
         """Cancels requested at a control socket."""
         self._timers: list[tuple[float, Callable[[], object]]] = []
@@ -158,7 +159,7 @@ class RecorderLoop:
         self._server_active_at = 0.0
         """When a server over stdio last sent or got bytes."""
         self.restoring = False
-        """Whether records are read that the last recorder may have read: what it did is not repeated."""
+        """Whether this loop reads records that the last recorder may have handled, whose effects are not repeated."""
         self._taken = 0
         """The number of records since the last checkpoint."""
         self._taken_bytes = 0
@@ -185,17 +186,17 @@ class RecorderLoop:
         return True
 
     def start(self) -> None:
-        """Begins to read."""
+        """Starts to read records."""
         self._selector.register(self._records, selectors.EVENT_READ, self._read)
         self.call_later(TENDED_SECONDS, self._tend)
 
     @property
     def is_over(self) -> bool:
-        """Whether the relay is gone, and all is read."""
+        """Whether the relay is gone, and all records are read."""
         return self._over
 
     def step(self, seconds: float | None, slice_seconds: float = SLICE_SECONDS) -> None:
-        """Waits for so many seconds at most, and does what there is to do, or some of it."""
+        """Waits for input for at most ``seconds``, and then handles it for about ``slice_seconds``."""
         found = self._selector.select(seconds)
         for key, _ in found:
             key.data()
@@ -208,13 +209,13 @@ class RecorderLoop:
         self._report()
 
     def end(self) -> None:
-        """Writes everything, and closes everything."""
+        """Ends all sessions, which writes their journals, and closes the pipes."""
         for each in self._open_sessions:
             each.end()
         self._close()
 
     def fail(self, error: Exception) -> None:
-        """Does the same after an error, as far as that goes, and reports it."""
+        """Does the same after an error, as far as possible, and reports the error."""
         what = readable(f"{type(error).__name__} {error}".strip())
         for each in self._open_sessions:
             with suppress(Exception):
@@ -223,7 +224,7 @@ class RecorderLoop:
         self._close()
 
     def abandon(self) -> None:
-        """Leaves everything to another process, which has it too."""
+        """Closes the files and pipes without writing, because another process has them, too."""
         for each in self._open_sessions:
             each.abandon()
         if self._recorder is None and self.listening is not None:
@@ -232,18 +233,18 @@ class RecorderLoop:
         self._close()
 
     def fileno(self) -> int:
-        """Returns the descriptor of what this waits for."""
+        """Returns the descriptor of the selector, which is readable when there is input."""
         return cast("selectors.EpollSelector", self._selector).fileno()
 
     @property
     def waiting_bytes(self) -> int:
-        """The bytes of records that are not taken yet."""
+        """The number of received bytes that are not handled yet."""
         begun = self._begun_record
         return len(self._data) + (0 if begun is None else len(begun[0][3]) - begun[1])
 
     @property
     def begun_bytes(self) -> int:
-        """The bytes of the longest line that has begun."""
+        """The size of the longest incomplete line, in bytes."""
         return max(self._begun_lines.values(), default=0)
 
     def _close(self) -> None:
@@ -259,7 +260,7 @@ class RecorderLoop:
         return () if self._recorder is None else self._recorder.open_sessions
 
     def patience(self) -> float | None:
-        """Returns the seconds after which there is something to do; ``None`` for not before something comes."""
+        """Returns the seconds until there is work without new input; ``None`` if there will be none."""
         if self._more or self._turns or (self._caught_up and self._recorder is not None):
             return 0.0
         # While a pause is ordered, nothing else wakes the loop: limits are checked once the pause has begun.
@@ -288,7 +289,7 @@ class RecorderLoop:
         self._over = True
 
     def _work(self, until: float) -> None:
-        """Reads records until a time, in monotonic seconds, or one part."""
+        """Handles records until a time, in monotonic seconds, but at least one part."""
         start = 0
         self._more = is_late = False
         while not self._over:
@@ -307,7 +308,7 @@ class RecorderLoop:
         del self._data[:start]
 
     def _part_of(self, record: recorder_records.TapRecord, taken: int) -> recorder_records.TapRecord:
-        """Returns what is left of a record, or some lines of it if that is long; the rest comes next."""
+        """Returns the rest of a record, or its next lines if the rest is long."""
         kind, at, number, data = record
         cut = data.find(b"\n", taken + PART_BYTES) + 1 if kind in recorder_records.MOVED else 0
         if not 0 < cut < len(data):
@@ -317,7 +318,7 @@ class RecorderLoop:
         return kind, at, number, data[taken:cut]
 
     def _take(self, kind: bytes, at: float, number: int, data: bytes) -> None:
-        """Takes a record."""
+        """Handles a record, or a part of one."""
         if self._recorder is None:
             self._begin(recorder_records.read_begin(data), at)
             return
@@ -384,7 +385,7 @@ class RecorderLoop:
         self._report_at = monotonic() + REPORT_SECONDS
 
     def _turn(self) -> None:
-        """Ends a turn of the loop: writes the journals, and calls what waits for that."""
+        """Ends a turn of the loop: writes the journals, and calls the timers that are due."""
         turns = self._turns.copy()
         self._turns.clear()  # The store appends to the list that it was given.
         now = monotonic()
@@ -398,7 +399,7 @@ class RecorderLoop:
             each.report()
 
     def _tend(self) -> None:
-        """Shortens journals of idle sessions, too."""
+        """Lets old journals be deleted even if all sessions are idle."""
         for each in self._open_sessions:
             each.store.tend()
         self.call_later(TENDED_SECONDS, self._tend)
@@ -406,11 +407,14 @@ class RecorderLoop:
     # -- for the sessions --------------------------------------------------------------------------------------
 
     def order(self, order: recorder_records.Order) -> None:
-        """Gives an order to the relay; does nothing if it has ended."""
+        """Gives an order to the relay immediately; does nothing if the relay has ended.
+
+        Outside of a pause, a relay over stdio ignores most orders (:func:`mcp_tui.tap.relay.obey`).
+        """
         self._write(_line(order))
 
     def _write(self, data: bytes) -> None:
-        """Writes to the relay as it reads: it may be stopped."""
+        """Writes to the relay without waiting for it, because it may be suspended."""
         waited = bool(self._unwritten)
         self._unwritten += data
         if not waited:
@@ -421,7 +425,7 @@ class RecorderLoop:
     def _write_rest(self) -> None:
         try:
             while self._unwritten and ready(select.POLLOUT, self._orders, seconds=0):
-                write(self._orders, bytes(self._unwritten[: select.PIPE_BUF]))  # as much has room then
+                write(self._orders, bytes(self._unwritten[: select.PIPE_BUF]))  # so much fits then
                 del self._unwritten[: select.PIPE_BUF]
         except OSError:
             self._unwritten.clear()
@@ -433,11 +437,11 @@ class RecorderLoop:
         self.order({"warn": readable(" ".join(text.split()), 400)})
 
     def say(self, order: recorder_records.Order) -> None:
-        """Gives an order about the server, in a pause."""
+        """Gives an order about the server in the next pause."""
         self._said.append(order)
 
     def report(self, order: recorder_records.Order) -> None:
-        """Gives an order about the client, once those about the server were given."""
+        """Gives an order about the client in the next pause, after the orders about the server."""
         self._reports.append(order)
 
     def withdraw(self, session: int, id: object) -> bool:
@@ -549,7 +553,7 @@ class RecorderLoop:
         now = monotonic()
         if now - at > STALE_PAUSE_SECONDS:
             self._resumed = now + RESUMED_SECONDS
-        # The relay has ended the pause, and an answer may be on its way here: it gets the order to pause again.
+        # Otherwise the relay may have ended the pause, and an answer may be on its way: a new pause is ordered.
         if self._kept and now - max(at, self._asked) < STALE_PAUSE_SECONDS:
             for each in self._open_sessions:
                 each.tick(at)

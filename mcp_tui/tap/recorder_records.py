@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     _Pass = TypedDict("_Pass", {"pass": Json}, total=False)
 
     class Order(_Pass, total=False):
-        """An order of the recorder: its members say what to do. One that needs a pause is given between ``hold`` and ``go``.
+        """An order of the recorder: its members say what to do. Most are given in a pause, between ``hold`` and ``go``.
 
         Those about the traffic: ``say`` is a line for the server, and ``tell`` one for the client. ``keep`` withholds the
         answer to the request of this id, and progress with the ``token``; ``pass`` lets an answer pass again.

@@ -3,17 +3,17 @@
 Three processes belong to a tap. This one stands where the server stood: its standard streams are the client's, its exit
 status and its signals the server's. The guard (:mod:`mcp_tui.transport.guard`, forked before) owns the server, so that it
 never outlives this process. The recorder (:mod:`mcp_tui.tap.stdio_recorder`) gets a copy of every byte: it parses, keeps the
-journal, and decides what has run out. Whatever becomes of it, the bytes continue.
+journal, and decides which limits have expired. If it fails, the bytes still pass.
 
-A chunk is put into the queue for the last recorder it is handed on, or an answer could overtake its request there. The
-queue never blocks: when the recorder is far behind, the queue reports how many bytes it missed.
+A chunk is queued for the recorder before it is handed on; otherwise an answer could be recorded before its request. The
+queue never blocks: when the recorder is far behind, the queue drops bytes and reports how many.
 
-To act, the recorder asks for a *pause*: the direction from the server stops at the end of a line, it reads what came until
-then, and only then decides. So a request that was answered is never answered again. Where no line ends soon, the server is
-told at once and the client later (:mod:`mcp_tui.tap.recorder_loop`). While answers are withheld, and only then, lines are
-looked at here: those of the server, and those of the client, which may use an id again.
+To act, the recorder asks for a *pause*: the direction from the server stops at the end of a line, the recorder reads
+everything before that, and only then decides. So the tap never answers a request that the server has answered. If no line
+ends soon, the server gets its message immediately, and the client later (:mod:`mcp_tui.tap.recorder_loop`). Only while
+answers are withheld does the relay read lines: those of the server, and those of the client, which may use an id again.
 
-What both say to each other is in :mod:`mcp_tui.tap.recorder_records`.
+The protocol between both is in :mod:`mcp_tui.tap.recorder_records`.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from mcp_tui.tap.recorder_records import Order, StdioBegin
 
 _OF_ONE_RUN = ("at", "client", "pid", "path")
-"""What is not the same each time that a client starts a tap."""
+"""The members of the first record that differ each time a client starts the tap."""
 
 STDERR = 2
 SWITCH = 0.0001
@@ -55,19 +55,19 @@ SWITCH = 0.0001
 PAUSE_SECONDS = 2.0
 """Seconds without an order of the recorder after which a pause of the answers ends."""
 LINE_SECONDS = 0.2
-"""Seconds that a pause waits for the end of a line. The limits of all other requests wait as well."""
+"""Seconds that a pause waits for the end of a line. No limit is checked meanwhile."""
 AT_END, WITHIN, UNREAD = range(3)
-"""Where a pause is: at the end of a line, within one, or nowhere, since the client does not read."""
+"""Where a pause is: at the end of a line, within one, or nowhere, because the client does not read."""
 SIFTED_BYTES = 128 * 1024 * 1024
-"""The maximum size of a line that is read while answers are withheld, in bytes. A longer one passes."""
+"""The maximum size of a line that is read while answers are withheld, in bytes. A longer one passes unread."""
 LAST_BYTES_SECONDS = 0.3
 """Seconds after the server's exit in which its last bytes must arrive."""
 UNREAD_SECONDS = 2.0
-"""Seconds that a client that has ended the server may take to read a piece of them."""
+"""Seconds that a client that has told the server to end may take to read a piece of its last bytes."""
 END_SECONDS = 2.0
 """Seconds that a server has to end after its client has left, before SIGTERM, and then again before SIGKILL."""
 LAST_REPORT_SECONDS = 0.45
-"""Seconds that the recorder may take to report what did not reach a collector."""
+"""Seconds that the recorder may take to report which spans did not reach a collector."""
 CLIENT_LOOK_SECONDS = 0.5
 """Seconds between two checks of whether the client still runs, after it has closed its end."""
 
@@ -107,7 +107,7 @@ class ByteStream:
         self.queue = queue
         self.ended = False
         self.broken = False
-        """Whether its reader has ended."""
+        """Whether nobody reads the sink any more."""
         self.reading = False
         self.moved = 0
         """The number of pieces that were written."""
@@ -139,8 +139,8 @@ class ByteStream:
                 break
             with self._lock:
                 if self.guard is None or not self._has_passed(self.guard, data):
-                    # The copy first: once the bytes have left, their answer may come, and the thread of that direction
-                    # records it.
+                    # The copy is queued first: once the bytes have left, their answer may arrive, and the thread of the
+                    # other direction records it.
                     self.queue.put(self.kind, data)
                     if self.answers is not None:
                         self._look_at_requests(data)
@@ -184,7 +184,7 @@ class ByteStream:
         return True
 
     def _guarded(self, data: bytes) -> bytes:
-        """Returns what is sent of the lines that end here. What begins waits, since nobody knows yet what it is."""
+        """Returns what is sent of the lines that these bytes complete. An incomplete line waits: it cannot be read yet."""
         guard = self.guard
         if guard is None:
             return data
@@ -194,7 +194,7 @@ class ByteStream:
         return b"".join(passed)
 
     def _over(self) -> None:
-        """Has the guard tell the client what can come no more, while it can be told."""
+        """Has the guard answer the calls that the server cannot answer any more, before the client's stream is closed."""
         if self.guard is None:
             return
         if self.answers is not None:
@@ -206,7 +206,7 @@ class ByteStream:
 
     def _move(self, data: bytes) -> None:
         if self._waiting:
-            # Somebody waits for the end of a line. Up to there the bytes pass, and the rest stays until they are through.
+            # Another thread waits for the end of a line. The bytes up to it pass; the rest waits until that thread is done.
             cut = data.rfind(b"\n") + 1
             if cut:
                 self._hand_on(data[:cut])
@@ -236,7 +236,7 @@ class ByteStream:
                 guard.undelivered()
 
     def _crosses(self) -> bool:
-        """Whether the client has sent something that nobody has read yet."""
+        """Whether the client has sent bytes that the tap has not handled yet."""
         up = self.other
         return up is not None and (not up.reading or bool(ready(select.POLLIN, up.source, seconds=0)))
 
@@ -269,7 +269,7 @@ class ByteStream:
     def pause(self, seconds: float | None) -> int:
         """Waits for the end of a line, for ``seconds`` at most, and pauses the direction; returns where.
 
-        It is to be released if it is anywhere: a client that does not read keeps the direction busy.
+        ``UNREAD`` means that it is not paused: a client that does not read keeps it busy. Otherwise call :meth:`resume`.
         """
         if not self._lock.acquire(timeout=-1 if seconds is None else seconds):
             return UNREAD
@@ -294,7 +294,7 @@ class ByteStream:
                 self.queue.put(recorder_records.UNWRITTEN, self.kind + line)
 
     def end_line(self, passed: bytes) -> None:
-        """Ends a line of which ``passed`` has passed. Its message passes as a whole once the rest arrives."""
+        """Ends an incomplete line, of which ``passed`` has passed. The whole line passes again once the rest arrives."""
         self._write(b"\n")
         if passed:
             self._pieces[:] = [passed]
@@ -325,7 +325,7 @@ class Relay:
             "pid": 0,
         }
         self.pid = 0
-        """That of the server."""
+        """The process id of the server."""
         self.code: int | None = None
         self._guard_code = 0
         """The number of the signal that ended the guard."""
@@ -334,7 +334,7 @@ class Relay:
         self._ending = False
         """Whether the client wants the server to end, and may not read any more."""
         self._hurried = False
-        """Whether it wanted that after the server's end, so that unread bytes are dropped."""
+        """Whether the client said so after the server's end, so that unread bytes are dropped."""
 
     def run(self) -> int:
         """Moves the bytes between client and server; returns the server's exit code, negative for a signal."""
@@ -459,7 +459,7 @@ class Relay:
                 continue
 
     def _request(self, what: bytes) -> None:
-        """Asks the guard to end the server. This process does not know when the server was ready."""
+        """Asks the guard to end the server. The 0 in ``what`` means that the time when the server was ready is unknown."""
         try:
             os.write(self.server.requests, what)
             os.killpg(self.server.guard, signal.SIGCONT)  # The server may have stopped the guard.
@@ -467,7 +467,7 @@ class Relay:
             return
 
     def _is_over(self, reports: bytes) -> bool:
-        """Reads what the guard reports; true if the server has exited."""
+        """Reads the guard's reports; returns true if the server has exited."""
         for line in reports.splitlines():
             word, _, value = line.partition(b" ")
             if word == b"told":
@@ -481,9 +481,9 @@ class Relay:
 def is_let_go(*, input_over: bool, unread: bool, orphaned: bool, told: bool) -> bool:
     """Whether the client of a server is gone, or has told it to end by a signal and closed a stream.
 
-    One that is gone cannot write any more, and either cannot read, or is no longer our parent. One that has only closed the
-    server's stdin may wait for answers. One that has only sent a signal may go on using the server: ctrl+c in a terminal
-    reaches the servers of a client that stays.
+    A client that is gone cannot write any more, and either cannot read, or is no longer our parent. A client that has only
+    closed the server's stdin may wait for answers. A client that has only sent a signal may continue to use the server:
+    ctrl+c in a terminal also reaches the servers of a client that stays.
     """
     return input_over + unread + orphaned > 1 or (told and (input_over or unread))
 
@@ -491,8 +491,9 @@ def is_let_go(*, input_over: bool, unread: bool, orphaned: bool, told: bool) -> 
 def wait_for_rest(direction: ByteStream, *, wanted: bool, hurried: Callable[[], bool] = bool) -> None:
     """Waits until the last bytes of an ended server are written, however slowly the client reads.
 
-    A process that it left behind may hold its stream open for longer: what comes then is not waited for. Nor is a client
-    that reads nothing if the bytes are not ``wanted``, because it has told the server to end, or any that is ``hurried``.
+    The server may have left a process behind that keeps its stream open: later bytes are not waited for. A client that reads
+    nothing is waited for only if the bytes are ``wanted``, which they are not if it has told the server to end. ``hurried``
+    ends the waiting.
     """
     wrote = took = monotonic()
     moved = direction.moved
@@ -513,7 +514,7 @@ def wait_for_rest(direction: ByteStream, *, wanted: bool, hurried: Callable[[], 
 
 
 def obey(recorder: RecorderLink, up: ByteStream, down: ByteStream) -> None:
-    """Carries out the orders of the recorder: to pause, to end a request for the client, to say something to the server."""
+    """Carries out the orders of the recorder. Outside of a pause, it carries out ``allow`` and ignores the others."""
     while (order := recorder.next()) is not None:
         if "allow" in order:
             carry_out(order, up, down)
