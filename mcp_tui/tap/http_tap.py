@@ -1,15 +1,15 @@
 """The tap over HTTP: a reverse proxy on loopback, between any client and a server behind a URL.
 
-What passes is handed on as it comes, by one event loop. The recorder (:mod:`mcp_tui.tap.http_recorder`) is a process of its
-own and gets a copy, queued before the bytes leave. Both sides of an exchange end together: when the client closes its
-connection, that of the server is closed, and the other way round. So a cancel of 2026-07-28 passes like anything else.
+One event loop hands the bytes on as they arrive. The recorder (:mod:`mcp_tui.tap.http_recorder`) is a separate process and
+gets a copy, which is queued before the bytes leave. Both sides of an exchange end together: when the client closes its
+connection, that to the server is closed, and the other way round. So a cancel of 2026-07-28 passes like anything else.
 
 Each request of the client has an exchange of its own with the server (:class:`ProxiedExchange`). To act, the recorder asks
-for a pause, as over stdio: no answer passes until it has decided. Then it has an exchange ended in the server's place
-(:meth:`ProxiedExchange.answer`), its connection closed (:meth:`ProxiedExchange.close`), or a message of the tap's own sent
+for a pause, as over stdio: no answer passes until it has decided. Then it orders an answer in the server's place
+(:meth:`ProxiedExchange.answer`), the end of an exchange (:meth:`ProxiedExchange.close`), or a message of the tap itself
 (:meth:`HttpTap._post`).
 
-What both say to each other is in :mod:`mcp_tui.tap.recorder_records`.
+The protocol between tap and recorder is in :mod:`mcp_tui.tap.recorder_records`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ ASKED_BYTES: Final = 128 * 1024 * 1024
 REFUSED_SIGN_IN: Final = (401, 403)
 
 _BARE: Final = h11.Response(status_code=200, headers=[("Content-Length", "0")])
-"""A response without anything that h11 need not know to read the next request."""
+"""A response with only what h11 has to know before it reads the next request."""
 
 _REQUEST_EVENTS: Final = (h11.Request, h11.Data, h11.EndOfMessage)
 
@@ -82,9 +82,9 @@ AGAIN_BYTES: Final = 16 * 1024 * 1024
 
 
 def still_reads(peer: tuple[str, int], own: tuple[str, int]) -> bool:
-    """Whether a process still holds the other end of a connection on this machine, which has ended what it writes.
+    """Whether a process still has the other end of a connection on this machine, of which it has ended its own direction.
 
-    Only Linux tells; elsewhere the end of one direction is the end of both.
+    Only Linux says so; elsewhere the end of one direction counts as the end of both.
     """
     try:
         lines = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()
@@ -105,7 +105,7 @@ class ClientConnection(asyncio.Protocol):
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
         self._parts: list[bytes] = []
         self.is_corked = False
-        """Whether somebody calls :meth:`flush` for what is sent."""
+        """Whether the sender calls :meth:`flush` itself."""
         self._writable = asyncio.Event()
         self._writable.set()
         self._ended = False
@@ -153,7 +153,7 @@ class ClientConnection(asyncio.Protocol):
         self.tap.connections.discard(self)
         self._writable.set()
         if self.tap.guard is not None:
-            self.tap.guard.catch_up()  # The recorder has to know first which calls are guarded.
+            self.tap.guard.catch_up()  # The recorder must know before this which calls are guarded.
         # Recorded before the exchange ends because of it, or the server would seem to have ended it.
         self.tap.record(recorder_records.CLIENT_LEFT, number=self.number)
         exchange, self.exchange = self.exchange, None
@@ -261,7 +261,7 @@ class ClientConnection(asyncio.Protocol):
             self._send(h11.Data(data=data))
 
     def end(self) -> None:
-        """Ends the response; the next request may have come already."""
+        """Ends the response; the next request may have arrived already."""
         self.exchange = None
         self._send(h11.EndOfMessage())
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
@@ -282,7 +282,7 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def is_writable(self) -> bool:
-        """Whether the client has read enough."""
+        """Whether the client has read enough for more to be sent."""
         return self._writable.is_set()
 
     async def drain(self) -> None:
@@ -320,15 +320,15 @@ class ProxiedExchange:
         named = headers.get("mcp-session-id", "")
         target = head.target.decode("latin-1")
         self.session = target if tap.guard is not None and target in tap.guard.streams else named
-        """What the session is called that its messages belong to, as far as that is known here."""
+        """The id of the session, or its target over HTTP+SSE; empty if it is not known here."""
         self.client = ""
-        """The client that an ``initialize`` of it names."""
+        """The name of the client, if the body has an ``initialize``."""
         self.calls: list[Call] = []
         """Its guarded calls."""
         self.owed = 0
         """The answers that the guard has to give."""
         self.forwards = False
-        """Something of it is sent to the server."""
+        """Whether any of it is sent to the server."""
         self._status = 0
         self._connected = True
         self._answers = tap.withheld_in.get(named or head.target.decode("latin-1"))
@@ -343,7 +343,7 @@ class ProxiedExchange:
         """The body so far, if it may have to be sent again; else ``None``."""
         self._size = 0
         self._changed: asyncio.Event | None = None
-        """Set when there is more of the body, or something new of what the guard owes; only while that is waited for."""
+        """Set when there is more of the body, or a change of what the guard owes; ``None`` unless a task waits for that."""
         self.is_complete = False
         self._begun = False
         """Whether the head of the response was sent to the client."""
@@ -357,13 +357,13 @@ class ProxiedExchange:
             recorder_records.REQUEST,
             as_head(b"%d %b %b" % (connection.number, head.method, head.target), given),
         )
-        # What a body is, is known once all of it has come.
+        # The guard can read a body only when all of it has arrived.
         held = tap.guard is not None and self.method == "POST" and "content-encoding" not in headers
         self._is_looked_at = held and self._has_body
         self._is_started = False
         self._task: asyncio.Task[None] | None = None
         self._upstream: H11Connection | None = None
-        """The connection to the server, while what passes on it needs no task."""
+        """The connection to the server, while no task waits for it."""
 
     def _put(self, kind: bytes, data: bytes = b"") -> None:
         """Records something of the traffic."""
@@ -383,7 +383,7 @@ class ProxiedExchange:
         """Takes a part of the request's body."""
         self._put(recorder_records.FROM_CLIENT, data)
         if self._answers:
-            # Where a message is not in one piece, the recorder has its answer pass a little later.
+            # If a message arrives in several pieces, the recorder lets its answer pass a little later.
             self._answers.renew(data)
         self._size += len(data)
         if self._passed is not None:
@@ -405,7 +405,7 @@ class ProxiedExchange:
     # -- the guard of --once -----------------------------------------------------------------------------------
 
     async def _run_guarded(self) -> None:
-        """Runs it as the guard decides: with its body, with a part of it, or not before that lets it go."""
+        """Runs the exchange as the guard decides: with the whole body, with a part of it, or once the guard releases it."""
         guard = self.tap.guard
         assert guard is not None
         try:
@@ -446,13 +446,13 @@ class ProxiedExchange:
         await self._run(self._exchanged())
 
     def release(self) -> None:
-        """Sends it to the server after all: that did not take the call that it waited for."""
+        """Sends the request after all, because the server did not accept the call that it waited for."""
         self.owed -= 1
         self.forwards = True
         self.settle()
 
     def settle(self) -> None:
-        """Looks again for what was waited for."""
+        """Wakes the task that waits for a change."""
         if self._changed is not None:
             self._changed.set()
 
@@ -483,7 +483,7 @@ class ProxiedExchange:
     # -- to the server, and back -------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Sends the request, or its head if the body still comes. Needs a task only if it has to wait."""
+        """Sends the request, or its head if the body is not complete. Starts a task only if it has to wait."""
         if self._is_started:
             return
         self._is_started, client = True, self.tap.client
@@ -547,7 +547,7 @@ class ProxiedExchange:
         return await self._pass(response)
 
     def _pass_available(self) -> None:
-        """Passes what has come of the response; leaves it to a task as soon as something has to be waited for."""
+        """Passes the part of the response that has arrived; starts a task for the rest as soon as it has to wait."""
         upstream, connection, client = self._upstream, self._connection, self.tap.client
         assert upstream is not None
         connection.is_corked = True
@@ -615,7 +615,7 @@ class ProxiedExchange:
             await self._change()
         self._end()
 
-    # Recorded and handed on only outside of a pause: what the recorder has read when it decides is all that the client has.
+    # These run only outside of a pause. So when the recorder decides, it has read all that the client has got.
 
     def _begin(self, response: PlainResponse) -> None:
         """Passes the head of the response."""
@@ -684,7 +684,7 @@ class ProxiedExchange:
     def answer(self, message: bytes, *, last: bool, kind: bytes = recorder_records.OWN_TO_CLIENT) -> None:
         """Answers a request of the exchange, in the server's place.
 
-        The ``last`` message ends the response; an empty one only begins it.
+        The ``last`` message ends the response. An empty message only begins it.
         """
         if not self.listens:
             return
@@ -720,7 +720,7 @@ class ProxiedExchange:
         asyncio.get_running_loop().call_soon(self.abandon)
 
     def abandon(self) -> None:
-        """Ends the exchange without the rest of it."""
+        """Ends the exchange before it is complete."""
         if self._task is not None:
             self._task.cancel()
         elif self.number in self.tap.exchanges:
@@ -903,7 +903,7 @@ class HttpTap:
     def _learn(self, secrets: Iterable[str]) -> None:
         self.queue.put(recorder_records.SECRETS, json.dumps(list(secrets)).encode())
 
-    # -- the way of a tap --------------------------------------------------------------------------------------
+    # -- start and end -----------------------------------------------------------------------------------------
 
     async def open(self, port: int) -> str:
         """Listens on a port (0: any free one); returns the URL for the client.
