@@ -124,7 +124,7 @@ def ended(row: Request) -> str:
 
 
 def is_refused_probe(row: Request) -> bool:
-    """Whether an older server refused to name its protocol versions, which is how it says so, and no failure."""
+    """Whether a server refused the question for its protocol versions: it is an older one, and nothing failed."""
     return row.method == PROBING and row.state is State.FAILED
 
 
@@ -216,6 +216,7 @@ def is_warm(row: Request, now: float) -> bool:
 
 
 def _cools(row: Request) -> float:
+    """Returns the time from which the words about a cancelled request no longer depend on the time."""
     asked = row.signalled_at or row.cancel_at or row.ended_at or 0.0
     newest = max((asked, *(each.last_at for each in row.late)))
     return newest + max(WARM_SECONDS, quiet_after(row.longest_gap) + 1.0)
@@ -248,16 +249,16 @@ def unconfirmed(row: Request, until: float) -> float | None:
 
 def is_still_progressing(row: Request, until: float) -> bool:
     """Whether progress continued until the end of watching: before it is quiet, nobody can know that it ended."""
-    return _went_on(row) and _silence(row, until) <= quiet_after(row.longest_gap)
+    return _kept_progressing(row) and _silence(row, until) <= quiet_after(row.longest_gap)
 
 
 def is_quiet(row: Request, until: float) -> bool:
     """Whether progress continued after the cancel and then stopped for an unknown reason."""
     explained = is_confirmed(row) or delivery(row) is Delivery.NONE
-    return _went_on(row) and _silence(row, until) > quiet_after(row.longest_gap) and not explained
+    return _kept_progressing(row) and _silence(row, until) > quiet_after(row.longest_gap) and not explained
 
 
-def _went_on(row: Request) -> bool:
+def _kept_progressing(row: Request) -> bool:
     """Whether progress arrived that cannot have crossed the cancel, and no answer explains its end."""
     if row.cancel_at is None or row.signalled_at is None or row.progress_at is None:
         return False
@@ -276,7 +277,7 @@ def _silence(row: Request, until: float) -> float:
     return watched_until(row, until) - max(row.progress_at or 0.0, row.signalled_at or 0.0)
 
 
-def _is_deaf(row: Request) -> bool:
+def _was_never_watched(row: Request) -> bool:
     """Whether watching ended before the signal was written, so that later messages were not received."""
     return row.unwatched_at is not None and row.unwatched_at <= (row.signalled_at or 0.0)
 
@@ -319,7 +320,7 @@ def outcomes(row: Request, until: float) -> tuple[Outcome, ...]:
         found.add(Outcome.DISCONNECTED)
     if row.undelivered:
         found.add(Outcome.REFUSED if row.refused else Outcome.FAILED)
-    return tuple(each for each in Outcome if each in found) if found else (_nothing_came(row),)
+    return tuple(each for each in Outcome if each in found) if found else (_outcome_without_message(row),)
 
 
 def outcome(row: Request, until: float) -> Outcome:
@@ -332,14 +333,14 @@ def _is_watching(row: Request) -> bool:
     return row.state is State.CANCEL_REQUESTED and not row.watching_over
 
 
-def _nothing_came(row: Request) -> Outcome:
+def _outcome_without_message(row: Request) -> Outcome:
     if _is_watching(row):
         return Outcome.WATCHING
     if row.signal is None or row.signal is Signal.NONE:
         return Outcome.NOT_SENT
     if row.signal is Signal.STREAM_CLOSED:
         return Outcome.STREAM_CLOSED
-    return Outcome.NOT_WATCHED if _is_deaf(row) else Outcome.NO_REPLY
+    return Outcome.NOT_WATCHED if _was_never_watched(row) else Outcome.NO_REPLY
 
 
 # -- in words --------------------------------------------------------------------------------------------------
@@ -397,7 +398,7 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
     progress = late_progress(row)
     if progress is not None:
         # Silence may be reported only if the client listened to the end.
-        listened = not (_is_deaf(row) or is_disconnected(row) or delivery(row) is Delivery.NONE)
+        listened = not (_was_never_watched(row) or is_disconnected(row) or delivery(row) is Delivery.NONE)
         yield _progress(row, progress, until, quiet=listened and not _ended_by_answer(row))
     if is_disconnected(row):
         yield disconnected_words(row)
@@ -448,7 +449,7 @@ def _nothing(row: Request, until: float) -> Iterator[str]:
         return
     if is_dropped(row):
         yield f"{row.dropped} came, which no client reads"
-    elif row.signal is Signal.STREAM_CLOSED or _is_deaf(row):
+    elif row.signal is Signal.STREAM_CLOSED or _was_never_watched(row):
         yield "nothing more can be seen"
     elif sent is not Delivery.FAILED:
         yield f"{_unanswered(row)} (watched {span(watched(row, until))})"
