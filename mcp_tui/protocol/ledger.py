@@ -11,7 +11,7 @@ the ledger is consistent by then.
 
 **A request** goes through the states of :data:`~mcp_tui.protocol.transitions.TRANSITIONS`. Besides its row it has one
 :class:`~mcp_tui.protocol.core.Live`, which is dropped when the request is over. :meth:`Ledger.over` ends every
-request in this order: stop its clock, emit the event, drop the record, withdraw its questions, answer its server
+request in this order: stop its clock, emit the event, drop the ``Live``, withdraw its questions, answer its server
 requests, resolve its callers, and update the task that it was sent for.
 
 **A cancel** changes the row first, before any I/O, and then follows the first of these cases that applies:
@@ -26,8 +26,8 @@ requests, resolve its callers, and update the task that it was sent for.
 7. Otherwise the revision and the transport prescribe the signal (:func:`~mcp_tui.protocol.revisions.cancellation`).
 
 **After the signal** the request is *cancel requested* during the grace, because no acknowledgement exists, and is
-then settled. A message that arrives during the grace or later is evidence. A response that arrives before the signal
-has begun to leave withdraws the cancel: only a request in progress may be cancelled.
+then settled. A message that arrives during the grace or later is evidence. A response that arrives before the first
+byte of the signal is written withdraws the cancel: only a request in progress may be cancelled.
 :mod:`~mcp_tui.protocol.responses` decides all of that.
 
 **The parts** have their own state: ``clocks``, ``responses``, ``inbound`` (the server's requests and notifications),
@@ -491,7 +491,7 @@ class Ledger(Core):
                 self.lose(row, f"{detail}{running}", at)
 
     def receiving_ended(self, detail: str, *, at: float, expected: bool = False) -> None:
-        """Stops watching all cancelled requests; :meth:`closed` follows with the reason.
+        """Stops watching all cancelled requests, because nothing can be received any more; :meth:`closed` follows.
 
         ``expected``: this client is about to end the connection.
         """
