@@ -2,7 +2,6 @@
 
 A frame is redacted as bytes, without parsing and encoding it, so all other bytes stay unchanged. These secrets are found:
 
-
 - values with names of secrets in JSON, and in JSON within its strings, to any depth; also if name and value are two
   members (``{"name": "token", "value": …}``) or two items of a list (``["--token", …]``);
 - known secrets (``-e``, headers, the URL, values sent earlier with the name of a secret), anywhere, and with any escaping of
@@ -135,22 +134,22 @@ MASK: Final = "‹redacted›"
 """The replacement of a secret without a hash."""
 
 REDACTED_BYTES: Final = 256 * 1024
-"""The bytes of a long frame that are redacted at a time."""
+"""The size of the pieces in which a long frame is redacted, in bytes."""
 
 _ANYWHERE_CHARACTERS: Final = 8
-"""The least characters of a known secret that is also found within words."""
+"""The minimum length of a known secret that is also found within words, in characters."""
 
 _LEARNED: Final = 500
-"""The most known secrets, because each is searched in every frame."""
+"""The maximum number of known secrets, because each is searched in every frame."""
 
 _SHORT_CHARACTERS: Final = 64
-"""The most characters of a short text."""
+"""The maximum length of a short text, in characters."""
 
 _SHORT_TEXTS: Final = 1000
-"""The most short texts that are remembered as harmless."""
+"""The maximum number of short texts that are remembered as harmless."""
 
 _SHORTEST_CHARACTERS: Final = 4
-"""The least characters of a known secret, because a shorter one would be found everywhere."""
+"""The minimum length of a known secret, in characters, because a shorter one would be found everywhere."""
 
 _MEMBER: Final = late(rb'([\w.\- ]{0,64}+)(\\*+)"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+')
 """The text from a hint in the name of a member to its value: the rest of the name, the quotation mark, and the colon."""
@@ -175,7 +174,7 @@ _WORD: Final = late(
     rb"[0-9]{4}(?: [0-9]{1,7}){2,4}|[0-9]{3}(?![\w.\-])|(?:[^\s\"'\\<>,;()\[\]{}`|&#]|\\+/){4,}"
 )
 _WORD_BYTES: Final = 64
-"""The first bytes of a word, which decide whether it is a secret."""
+"""The number of bytes at the start of a word that decide whether it is a secret."""
 
 _NAME_BYTES: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _WORDS_BEFORE: Final = late(rb"(?:(?<!\w)\w{1,16} ){1,2}\Z")
@@ -203,7 +202,7 @@ _PAIR_NAME: Final = late(
 """A member with the name for the value in the member ``value`` of the same object."""
 
 _SIBLING_BYTES: Final = 256
-"""The bytes before and after a member in which such a member is searched."""
+"""The number of bytes before and after a member in which such a member is searched."""
 
 _BRACE: Final = late(rb"[{}]")
 _RANDOM_VALUE: Final = late(
@@ -221,10 +220,10 @@ _SCHEMA: Final = late(
 """Members that show that an object with the name of a secret is the JSON Schema of a secret, which is not secret."""
 
 _SCHEMA_HEAD_BYTES: Final = 2048
-"""The first bytes of an object, in which such a member is searched."""
+"""The number of bytes at the start of an object in which such a member is searched."""
 
 _SPARED: Final = 500
-"""The most schemas of secrets that are recognised in one piece."""
+"""The maximum number of schemas of secrets that are recognised in one piece."""
 
 _ESCAPE: Final = late(rb"\\(?:[bfnrt]|u[0-9A-Fa-f]{4})")
 _KEY_LINE: Final = late(r"(?=.*[0-9+/])[A-Za-z0-9+/]{20,}={0,2}")
@@ -249,7 +248,7 @@ class _Known(NamedTuple):
     """A secret whose value is known.
 
     ``anchor`` is its longest run of characters that are never escaped, in lower case. If the anchor is found, ``pattern``
-    searches for the whole secret, in which other characters may be escaped. ``reach`` is the most bytes of such a match.
+    searches for the whole secret, with other characters escaped or not. ``reach`` is the maximum size of a match, in bytes.
     """
 
     value: bytes
@@ -275,7 +274,7 @@ class _SecretFinder(NamedTuple):
 class Redactor:
     """Removes secrets from bytes and text. ``values`` has the known secrets.
 
-    Known secrets of less than four characters are ignored. Those of less than eight are only found as whole words.
+    Known secrets of fewer than four characters are ignored. Those of fewer than eight are only found as whole words.
     ``tagged=False`` omits the hash, for text that is shown.
     """
 
