@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -194,3 +195,25 @@ def allot(needs: Sequence[ColumnNeed], space: int) -> list[int]:
             share = math.ceil(unused * needs[at].weight / total)
             widths[at] += min(share, needs[at].wish - widths[at], space - sum(widths))
     return widths
+
+
+def narrowed(widths: Sequence[int], space: int, least: int) -> list[int]:
+    """Returns widths of columns that fit into ``space`` cells: the widest get narrower, but not below ``least`` cells.
+
+    Of equally wide columns, the first ones get narrower first. If ``least`` cells are too many, the sum exceeds ``space``.
+    """
+    if sum(widths) <= space:
+        return [*widths]
+    cap = bisect_left(
+        range(max(widths, default=0)),
+        True,
+        lo=least,
+        key=lambda each: sum(min(one, each + 1) for one in widths) > space,
+    )
+    spare = space - sum(min(one, cap) for one in widths)
+    made: list[int] = []
+    for one in reversed(widths):
+        wider = one > cap and spare > 0
+        made.append(min(one, cap) + wider)
+        spare -= wider
+    return made[::-1]

@@ -9,6 +9,7 @@ from typing import Final, LiteralString, cast
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json
+from mcp_tui.view.columns import narrowed
 from mcp_tui.view.lines import Segments
 from mcp_tui.view.text import SafeText, brief, fit, join, safe, width, words
 
@@ -23,6 +24,9 @@ NARROWEST_COLUMN_CELLS: Final = 6
 
 COLUMNS_MOST: Final = 40
 """The most columns of a table."""
+
+HIDDEN_CELLS: Final = 6
+"""The cells for the number of columns that are left out."""
 
 GAP: Final[LiteralString] = "  "
 
@@ -60,27 +64,19 @@ class JsonTable:
         if cells == self._laid_out_for:
             return
         self._laid_out_for = cells
-        widths = [*self._wanted]
-        while (
-            widths and sum(widths) + len(GAP) * (len(widths) - 1) + (6 if self._hidden(widths) else 0) > cells
-        ):
-            widest = max(range(len(widths)), key=widths.__getitem__)
-            if widths[widest] > NARROWEST_COLUMN_CELLS:
-                widths[widest] -= 1
-            elif len(widths) > 1:
-                widths.pop()
-                widths = self._wanted[: len(widths)]
-            else:
+        for count in range(len(self._names), 0, -1):
+            space = cells - len(GAP) * (count - 1) - (HIDDEN_CELLS if self._hidden(count) else 0)
+            self._widths = narrowed(self._wanted[:count], space, NARROWEST_COLUMN_CELLS)
+            if sum(self._widths) <= space:
                 break
-        self._widths = widths
 
-    def _hidden(self, widths: Sequence[int]) -> int:
-        return len(self._names) - len(widths) + self._dropped
+    def _hidden(self, shown: int) -> int:
+        return len(self._names) - shown + self._dropped
 
     def header(self) -> Segments:
         """Returns the names of the columns, and the number of columns that are left out."""
         named = [self._placed(brief(name), at) for at, name in enumerate(self._names[: len(self._widths)])]
-        hidden = self._hidden(self._widths)
+        hidden = self._hidden(len(self._widths))
         return ((join([*named, safe("+{}", hidden) if hidden else words("")], GAP), "header"),)
 
     def row(self, row: Mapping[str, Json]) -> Segments:

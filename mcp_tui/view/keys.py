@@ -272,22 +272,12 @@ CANCEL_PROMPTS: Final = ("request.cancel", "request.cancel-all")
 CANCELS: Final = (*CANCEL_PROMPTS, "request.cancel-now")
 """Ids of the keys that cancel."""
 
-ATTACHED: Final = Scope(
-    "attached",
-    "A running session of another process",
-    (
-        *(each._replace(footer=each.footer - 20) for each in WORKBENCH.keys if each.id in CANCELS),
-        Key(
-            "request.allow",
-            "A",
-            "allow",
-            "Allow",
-            "let one call through that is equal to the selected one, which tap --once refused",
-            acts=True,
-        ),
-    ),
-    within=("everywhere",),
-)
+# fmt: off
+ATTACHED: Final = Scope("attached", "A running session of another process", within=("everywhere",), keys=(
+    *(each._replace(footer=each.footer - 20) for each in WORKBENCH.keys if each.id in CANCELS),
+    Key("request.allow", "A", "allow", "Allow", "let one call through that is equal to the selected one, which tap --once refused", acts=True),
+))
+# fmt: on
 """The keys that act on an attached session; the other keys are those of a recording."""
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from time import perf_counter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from mcp_tui import clock
 from mcp_tui.journal.records import FrameHead
@@ -16,7 +16,6 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.client_violations import Cancelled, ClientViolation
 from mcp_tui.protocol.descriptions import LOGGED
-from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import OUTCOME_WORDS, Outcome
 from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request
@@ -205,22 +204,8 @@ def _frame_texts(head: FrameHead | None) -> Iterable[str]:
 # -- cancellations ---------------------------------------------------------------------------------------------
 
 
-class _Cancelled(Protocol):
-    """The common attributes of a cancelled :class:`Request` and of an entry of the index."""
-
-    @property
-    def id(self) -> RequestId | None: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def cause(self) -> ev.Cause | None: ...
-    @property
-    def reason(self) -> str: ...
-
-
-_Cancel = TypeVar("_Cancel", bound=_Cancelled)
+_Cancelled: TypeAlias = "Cancelled | Logged | LoggedCall"
+_Cancel = TypeVar("_Cancel", bound="_Cancelled")
 
 
 def _fields(outcomes: Callable[[_Cancel], Iterable[Outcome]]) -> dict[str, FieldTest[_Cancel]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.protocol.patterns import late
+from mcp_tui.view.columns import narrowed
 from mcp_tui.view.lines import Line, line
 from mcp_tui.view.text import NOTHING, SafeText, broken, clean, fit, is_broken, join, safe, width, words, wrap
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 MARKDOWN_CHARACTERS: Final = 16 * 1024
 """The most characters of a text that is parsed as Markdown: nested brackets take the parser quadratic time."""
+
+NARROWEST_CELLS: Final = 4
+"""The cells below which a column of a table is not narrowed."""
 
 _SIGNS: Final = late(
     r"^#{1,6} \S|^(```|~~~)|^\s{0,3}([-*+]|\d{1,3}[.)]) \S.*\n\s{0,3}([-*+]|\d{1,3}[.)]) \S"
@@ -131,7 +134,7 @@ class MarkdownLines:
                 rows[-1].append(join(text for text, _ in _inline(token.children or (), "")))
         columns = max(map(len, rows), default=0)
         widths = [max(width(row[at]) if at < len(row) else 0 for row in rows) for at in range(columns)]
-        widths = narrowed(widths, self._available - 2 * (columns - 1))
+        widths = narrowed(widths, self._available - 2 * (columns - 1), NARROWEST_CELLS)
         for number, row in enumerate(rows):
             cells = [fit(row[at] if at < len(row) else NOTHING, widths[at]) for at in range(columns)]
             self._put([(join(cells, "  "), "" if number else "header")])
@@ -155,23 +158,6 @@ class MarkdownLines:
     def _wrapped(self, pieces: Sequence[tuple[SafeText, str]]) -> None:
         for pieces_of_line in _wrapped(pieces, self._available):
             self._put(pieces_of_line)
-
-
-def narrowed(widths: Sequence[int], space: int) -> list[int]:
-    """Returns widths of columns that fit into ``space`` cells: the widest columns get narrower, but not below four cells."""
-    most = max(widths, default=0)
-    if sum(widths) <= space:
-        return [*widths]
-    cap = bisect_left(
-        range(most), True, lo=4, key=lambda each: sum(min(one, each + 1) for one in widths) > space
-    )
-    spare = space - sum(min(one, cap) for one in widths)
-    made: list[int] = []
-    for one in reversed(widths):
-        wider = one > cap and spare > 0
-        made.append(min(one, cap) + wider)
-        spare -= wider
-    return made[::-1]
 
 
 def _inline(tokens: Sequence[Token], tone: str) -> list[tuple[SafeText, str]]:

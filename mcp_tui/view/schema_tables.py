@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from mcp_tui.client.forms import Field, FieldKind, FormLayout
 from mcp_tui.client.parameters import Variant, ways
 from mcp_tui.protocol.messages import Json, as_object, as_text
+from mcp_tui.view.columns import narrowed
 from mcp_tui.view.form_text import bounds, length, value
 from mcp_tui.view.lines import Line, line
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, join, safe, width, words, wrap
@@ -185,10 +186,6 @@ def _cells(row: SchemaRow, at: int) -> int:
 
 def _fitted(widths: Sequence[int], cells: int, least: int) -> list[int] | None:
     """Reduces the greatest widths until all columns fit into ``cells`` cells; returns ``None`` if they cannot."""
-    made = [*widths]
-    while sum(made) + len(_GAP) * (len(made) - 1) > cells:
-        widest = max(range(len(made)), key=made.__getitem__)
-        if made[widest] <= least:
-            return None
-        made[widest] -= 1
-    return made
+    space = cells - len(_GAP) * (len(widths) - 1)
+    made = narrowed(widths, space, least)
+    return made if sum(made) <= space else None

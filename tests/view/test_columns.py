@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.view.columns import Column, ColumnNeed, ColumnWidths, allot
+from mcp_tui.view.columns import Column, ColumnNeed, ColumnWidths, allot, narrowed
 from mcp_tui.view.outline import Item, row_key
 from mcp_tui.view.table_columns import LONG_TEXT_CELLS, TableLine, columns
 from mcp_tui.view.text import SafeText, clean
+from tests.cases import cases
 from tests.tui.making import cancelled, completed, late, progress, row, started
 
 CHANGES: list[list[ev.Event]] = [
@@ -125,3 +126,17 @@ def test_columns_leave_in_their_order_where_there_is_no_room():
         13: "long1   text1",
         12: "long1  text1",
     }
+
+
+@cases(
+    ("widths", "space", "made"),
+    [
+        ([3, 9, 5], 20, [3, 9, 5]),
+        ([3, 9, 9], 16, [3, 6, 7]),
+        ([30, 2, 30], 4, [4, 2, 4]),
+        ([1_000_000] * 400, 80, [4] * 400),
+        ([], -2, []),
+    ],
+)
+def test_the_widest_columns_get_narrower(widths: list[int], space: int, made: list[int]):
+    assert narrowed(widths, space, 4) == made

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.view.markdown import MARKDOWN_CHARACTERS, MarkdownLines, is_markdown, narrowed
+from mcp_tui.view.markdown import MARKDOWN_CHARACTERS, MarkdownLines, is_markdown
 from mcp_tui.view.text import width
 from tests.cases import cases
 
@@ -87,20 +87,6 @@ def test_a_text_of_one_sign_again_and_again_is_plain_text(piece: str):
     text = piece * (MARKDOWN_CHARACTERS // len(piece))
     assert not is_markdown(text)  # a search that went back over what it had seen took minutes
     assert all(width(line.text) <= 80 for line in MarkdownLines(text, 80).lines)
-
-
-@cases(
-    ("widths", "space", "made"),
-    [
-        ([3, 9, 5], 20, [3, 9, 5]),
-        ([3, 9, 9], 16, [3, 6, 7]),
-        ([30, 2, 30], 4, [4, 2, 4]),
-        ([1_000_000] * 400, 80, [4] * 400),
-        ([], -2, []),
-    ],
-)
-def test_the_widest_columns_get_narrower(widths: list[int], space: int, made: list[int]):
-    assert narrowed(widths, space) == made
 
 
 @given(st.text(max_size=300), st.integers(8, 60))
