@@ -465,3 +465,20 @@ class InputsScreen(Dialog[dict[str, str] | None]):
 
     def on_input_changed(self) -> None:
         self.say(self._wrong, words(""))
+
+
+def ask_texts(
+    screen: Screen[Any],
+    title: str,
+    does: LiteralString,
+    then: Callable[[dict[str, str]], None],
+    **fields: tuple[str, str],
+) -> None:
+    """Asks for texts. ``fields`` maps the name of each to its label and first value; ``then`` gets the answers."""
+
+    def answered(answers: dict[str, str] | None) -> None:
+        if answers is not None:
+            then(answers)
+
+    asked = [AskedInput(name, description=text, default=value) for name, (text, value) in fields.items()]
+    screen.app.push_screen(InputsScreen(title, asked, does=does), answered)  # pyright: ignore[reportUnknownMemberType]

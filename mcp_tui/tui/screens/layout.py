@@ -110,11 +110,21 @@ class LayoutScreen(Screen[None]):
         return False
 
     async def ask(
-        self, screen: ModalScreen[Result], answered: Callable[[Result | None], None] | None = None
+        self,
+        screen: ModalScreen[Result] | ModalScreen[Result | None],
+        then: Callable[[Result], object] | None = None,
     ) -> None:
-        """Opens a dialog over this screen; a second one requested before the first is open is ignored."""
+        """Opens a dialog over this screen; a second one requested before the first is open is ignored.
+
+        ``then`` gets the result, unless that is ``None``: the dialog was closed without an answer.
+        """
+
+        def answered(result: Result | None) -> None:
+            if then is not None and result is not None:
+                then(result)
+
         if self.on_top:
-            await self.app.open_over(screen, answered)
+            await self.app.open_over(cast("ModalScreen[Result | None]", screen), answered)
 
     def look(self, *, lists: bool = True) -> None:
         """Draws the changes; ``lists`` includes those in the lists."""

@@ -360,7 +360,7 @@ class SessionScreen(LayoutScreen):
         else:
             await self.details.open_result(self.follower())
 
-    def follower(self) -> Callable[[str | None], None] | None:
+    def follower(self) -> Callable[[str], None] | None:
         """Returns the function that reads a linked resource; ``None`` if none can be read."""
         return None
 

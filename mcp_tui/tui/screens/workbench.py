@@ -10,9 +10,8 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.layout import NOT_YET
 from mcp_tui.tui.screens.parts.calling import Calling
-from mcp_tui.tui.screens.parts.cancelling import Cancelling
+from mcp_tui.tui.screens.parts.cancelling import Cancelling, OverdueRequests
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
-from mcp_tui.tui.screens.parts.overdue import OverdueRequests
 from mcp_tui.tui.screens.parts.question_prompts import QuestionPrompts
 from mcp_tui.tui.screens.parts.server_menu import ServerMenu
 from mcp_tui.tui.screens.parts.watch_loop import Watching
@@ -118,7 +117,7 @@ class Workbench(SessionScreen):
     async def activate(self, entry: Entry) -> None:
         await self.calling.entry(entry)
 
-    def follower(self) -> Callable[[str | None], None] | None:
+    def follower(self) -> Callable[[str], None] | None:
         return self.connection.read if self.session.link is Link.CONNECTED else None
 
     # -- keys ------------------------------------------------------------------------------------------------

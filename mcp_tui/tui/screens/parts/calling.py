@@ -13,7 +13,6 @@ from mcp_tui.client.argument_completion import Completer
 from mcp_tui.client.results import check_results
 from mcp_tui.client.uri_templates import TemplateError, Value, expand, parse
 from mcp_tui.config import saved
-from mcp_tui.config.definitions import AskedInput
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import SAVED_NAME_CHARACTERS, SavedCall, SavedServer, SecretArguments
 from mcp_tui.protocol.events import RequestId
@@ -21,7 +20,7 @@ from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.repeats import is_given_up
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.host import Offer
-from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen, MenuScreen, ask_texts
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import Copying
@@ -123,10 +122,8 @@ class Calling:
         def uri(arguments: Arguments) -> str:
             return expand(template, cast("dict[str, Value]", arguments))
 
-        def chosen(call: tuple[str, Arguments] | None) -> None:
+        def chosen(call: tuple[str, Arguments]) -> None:
             self._list = None
-            if call is None:
-                return
             subject = method, template or call[0]
             known = [each for each in self._earlier.get(subject, []) if each != call[1]]
             self._earlier[subject] = [call[1], *known][:EARLIER]
@@ -152,7 +149,8 @@ class Calling:
         """Fills a list that was opened before the tools were known."""
         tools = self._session.catalogue.tools
         if self._list is not None and tools:
-            self._list.offer(tools)
+            if self._list.is_attached:
+                self._list.offer(tools)
             self._list = None
 
     def again(self) -> None:
@@ -186,9 +184,7 @@ class Calling:
         if not rows or not self._connection.connected():
             return
 
-        def answered(answers: dict[str, str] | None) -> None:
-            if answers is None:
-                return
+        def answered(answers: dict[str, str]) -> None:
             text = answers["times"].strip()
             times = int(text) if text.isdecimal() and len(text) <= len(str(MAX_REPETITIONS)) else 0
             if not 1 <= times <= MAX_REPETITIONS:
@@ -200,9 +196,9 @@ class Calling:
             self._counted = self._send(rows * times)
             self._table.unmark()
 
-        field = AskedInput(id="times", description=f"How many times (1 to {MAX_REPETITIONS})", default="5")
         title = f"Repeat {request(rows[0])}" if len(rows) == 1 else f"Repeat {len(rows)} requests"
-        self._screen.app.push_screen(InputsScreen(title, [field], does="Repeat"), answered)
+        times = f"How many times (1 to {MAX_REPETITIONS})", "5"
+        ask_texts(self._screen, title, "Repeat", answered, times=times)
 
     def sum_up(self) -> None:
         """Summarises requests that were repeated several times, once all have ended."""
@@ -282,13 +278,10 @@ class Calling:
             return
         found = list(self.saved_offers())
 
-        def chosen(number: str | None) -> None:
-            if number is not None:
-                found[int(number)].run()
-
         if found:
             choices = [(str(number), each.name) for number, each in enumerate(found)]
-            await self._screen.ask(MenuScreen(words("Saved calls"), choices), chosen)
+            menu = MenuScreen(words("Saved calls"), choices)
+            await self._screen.ask(menu, lambda number: found[int(number)].run())
         else:
             text = "No saved calls yet. Select a call, then press the key again to save it."
             self._screen.refuse(words(text))
@@ -301,15 +294,12 @@ class Calling:
             self._screen.refuse(safe("The arguments of request {} are no longer available", row.id))
             return
 
-        def answered(answers: dict[str, str] | None) -> None:
-            if answers is not None:
-                name = answers["name"][:SAVED_NAME_CHARACTERS].strip()
-                self._save(SavedCall(name=name, tool=tool, arguments=arguments, server=self._server))
+        def answered(answers: dict[str, str]) -> None:
+            name = answers["name"][:SAVED_NAME_CHARACTERS].strip()
+            self._save(SavedCall(name=name, tool=tool, arguments=arguments, server=self._server))
 
-        field = AskedInput(
-            id="name", description="Name of the saved call", default=tool[:SAVED_NAME_CHARACTERS]
-        )
-        self._screen.app.push_screen(InputsScreen("Save call", [field], does="Save"), answered)
+        named = "Name of the saved call", tool[:SAVED_NAME_CHARACTERS]
+        ask_texts(self._screen, "Save call", "Save", answered, name=named)
 
     def _save(self, call: SavedCall, *, secrets: bool = False) -> None:
         try:

@@ -1,8 +1,9 @@
-"""The keys that cancel requests in flight, here or in a session of another process: one, the marked, or all."""
+"""The keys that cancel requests in flight, here or in a session of another process; and requests near their timeout."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, LiteralString
 
@@ -11,7 +12,8 @@ from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
-from mcp_tui.tui.screens.cancel_dialogs import CancelPrompt, MarkedScreen, ReasonScreen
+from mcp_tui.tui.preferences import MORE_SECONDS
+from mcp_tui.tui.screens.cancel_dialogs import CancelPrompt, MarkedScreen, ReasonScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.sources.attached import Attached
@@ -34,14 +36,14 @@ RECENT_REASONS: Final = 20
 """The number of recent reasons that are offered again."""
 
 
+@dataclass(eq=False)
 class Cancelling:
     """Cancels requests by their ids, never by their places. ``reasons`` has the recent ones, the latest first."""
 
-    def __init__(self, screen: LayoutScreen, session: Session | Attached, table: RequestTable) -> None:
-        self._screen = screen
-        self._session = session
-        self._table = table
-        self.reasons: list[str] = []
+    _screen: LayoutScreen
+    _session: Session | Attached
+    _table: RequestTable
+    reasons: list[str] = field(default_factory=list[str])
 
     # -- one request -----------------------------------------------------------------------------------------
 
@@ -189,3 +191,49 @@ class Cancelling:
             partial(client.cancel_all, Cause.USER, reason, ids[CANCEL_BATCH:]), group="cancelling"
         )
         self._table.unmark()
+
+
+# -- requests near their timeout ---------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class OverdueRequests:
+    """Extends requests near their timeout, or asks about those that are overdue. ``_cancelling`` stores the reasons."""
+
+    _screen: LayoutScreen
+    _session: Session
+    _table: RequestTable
+    _cancelling: Cancelling
+    _asked: set[tuple[RequestId, float | None]] = field(default_factory=set[tuple[RequestId, float | None]])
+    _warned: set[tuple[RequestId, float | None]] = field(default_factory=set[tuple[RequestId, float | None]])
+
+    def extend(self) -> None:
+        """Gives the selected request 30 seconds more."""
+        row = self._table.selected
+        if row is not None and self._session.client.extend(row.id, MORE_SECONDS):
+            self._screen.show_message(safe("Request {} has 30 s more", row.id), "muted", seconds=3)
+        else:
+            self._screen.refuse(words("Only a running request can get more time"))
+        self._screen.look()
+
+    def ask_about_overdue(self) -> None:
+        """Opens one prompt for all overdue requests; while another screen is open, warns once about each instead."""
+        new = [
+            row
+            for row in self._session.running
+            if row.overdue_until is not None and (row.id, row.overdue_until) not in self._asked
+        ]
+        if not new:
+            return
+        screen, client = self._screen, self._session.client
+        if screen.on_top:
+            # With the time: a request that was extended and is overdue again is asked about again.
+            self._asked.update((row.id, row.overdue_until) for row in new)
+            prompt = TimeoutScreen(client, client.cancellation(new[0]).why)
+            screen.app.push_screen(prompt, lambda _: self._cancelling.remember(prompt.unsent))
+        elif not any(isinstance(each, TimeoutScreen) for each in screen.app.screen_stack):
+            for row in new:
+                if (row.id, row.overdue_until) not in self._warned:
+                    self._warned.add((row.id, row.overdue_until))
+                    text = safe("{} {} is overdue and will be cancelled automatically", row.id, request(row))
+                    screen.app.notify(self._session.named(text), severity="warning", markup=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Final
 
 from textual.widgets import Input
@@ -21,19 +22,19 @@ from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view.catalogue_entries import Entry
 from mcp_tui.view.keys import hint
 from mcp_tui.view.server_bar import Link
-from mcp_tui.view.text import SafeText, brief, safe, words
+from mcp_tui.view.text import NOTHING, SafeText, brief, safe, words
 
 UNREAD: Final = "The server does not read its stdin. {server.menu} can terminate it."
 
 
+@dataclass(eq=False)
 class ConnectionKeys:
     """The keys of the connection, and the requests that are sent over it."""
 
-    def __init__(self, screen: LayoutScreen, session: Session, table: RequestTable) -> None:
-        self._screen = screen
-        self._session = session
-        self._table = table
-        self._trouble = words("")
+    _screen: LayoutScreen
+    _session: Session
+    _table: RequestTable
+    _trouble: SafeText = NOTHING
 
     def _run(self, work: Callable[[], Coroutine[None, None, None]]) -> Worker[None]:
         """Runs work of the connection; cancels the previous work."""
@@ -78,10 +79,9 @@ class ConnectionKeys:
         self._screen.look()
         return id_
 
-    def read(self, uri: str | None) -> None:
-        """Reads a resource, if one was chosen."""
-        if uri is not None:
-            self.call("resources/read", {"uri": uri})
+    def read(self, uri: str) -> None:
+        """Reads a resource."""
+        self.call("resources/read", {"uri": uri})
 
     async def sign_in(self) -> None:
         """Signs in, if the server requires it; connects if there is no connection."""

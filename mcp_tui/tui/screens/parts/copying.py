@@ -90,11 +90,10 @@ class Copying:
         if row is None:
             return
 
-        def chosen(kind: str | None) -> None:
-            if kind is not None:
-                if kind != "raw":  # raw copies are never repeated without asking
-                    self._look.copied = kind
-                self._copy_request(row, kind)
+        def chosen(kind: str) -> None:
+            if kind != "raw":  # raw copies are never repeated without asking
+                self._look.copied = kind
+            self._copy_request(row, kind)
 
         title = safe("Copy {} {}", brief(str(row.id), 40), request(row))
         note = words("Secrets are masked.")
@@ -196,10 +195,10 @@ class Copying:
         exported = self._payloads.export
         name = safe_name(str(rows[0].id)) if len(rows) == 1 else f"{len(rows)}-requests"
 
-        def chosen(form: str | None) -> None:
+        def chosen(form: str) -> None:
             if form == "jsonl":
                 self._write(f"mcp-tui-{name}.jsonl", map(json.dumps, map(exported, rows)))
-            elif form == "md":
+            else:
                 self._write(f"mcp-tui-{name}.md", document(rows, exported, now=self._scene.now()))
 
         choices = [

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -214,13 +214,13 @@ class Belonging:
             self._seqs = (self._seqs | seqs | {row.request_seq}) - {0}
 
 
+@dataclass(eq=False)
 class Messages:
     """The messages of one scene, their requests, and their violations of the schema."""
 
-    def __init__(self, scene: Scene, table: RequestTable) -> None:
-        self._scene = scene
-        self._table = table
-        self._verdicts: LRUCache[int, list[Problem]] = LRUCache(4096)
+    _scene: Scene
+    _table: RequestTable
+    _verdicts: LRUCache[int, list[Problem]] = field(default_factory=lambda: LRUCache(4096))
 
     # -- their requests ----------------------------------------------------------------------------------------
 
@@ -413,7 +413,7 @@ class Details:
             return messages.text(parsed(self._scene.redactor().redact(raw)), indented=True)
         return (row and self._payloads.result(row)) or self._pane.text
 
-    async def open_result(self, follow: Callable[[str | None], None] | None) -> None:
+    async def open_result(self, follow: Callable[[str], None] | None) -> None:
         """Opens the whole answer to the selected request; ``follow`` reads the URI of a link in it."""
         # When first opened: forms take time to load.
         from mcp_tui.tui.screens.result import ResultScreen

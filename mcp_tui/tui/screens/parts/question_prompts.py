@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from mcp_tui.client.interactions import Answer
@@ -14,6 +15,7 @@ from mcp_tui.view.rows import request
 from mcp_tui.view.text import brief, safe, words
 
 
+@dataclass(eq=False)
 class QuestionPrompts:
     """Opens a question about a request of the person, unless another screen is open.
 
@@ -21,10 +23,9 @@ class QuestionPrompts:
     typing.
     """
 
-    def __init__(self, screen: LayoutScreen, session: Session) -> None:
-        self._screen = screen
-        self._session = session
-        self._open = False
+    _screen: LayoutScreen
+    _session: Session
+    _open: bool = False
 
     async def answer(self) -> None:
         """Opens the oldest question that was not postponed, else the one postponed first."""
@@ -94,4 +95,4 @@ class QuestionPrompts:
             screen.look()
 
         self._open = True
-        await screen.ask(screen_for(question, session.settings), answered)
+        await screen.app.open_over(screen_for(question, session.settings), answered)

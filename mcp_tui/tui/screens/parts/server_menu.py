@@ -6,15 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, LiteralString
+from typing import Final
 
 from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.client.roots import missing_roots, root_uri
-from mcp_tui.config.definitions import AskedInput
 from mcp_tui.journal.masks import known_secrets
 from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.revisions import REVISIONS
-from mcp_tui.tui.screens.dialog import InputsScreen, MenuScreen
+from mcp_tui.tui.screens.dialog import MenuScreen, ask_texts
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.sources.live_session import Session
@@ -82,29 +81,8 @@ class ServerMenu:
     def _choose(
         self, title: SafeText, choices: Choices, note: SafeText, then: Callable[[str], object]
     ) -> None:
-        def chosen(key: str | None) -> None:
-            if key is not None:
-                then(key)
-
-        self._screen.run_worker(
-            partial(self._screen.ask, MenuScreen(title, choices, note), chosen), exit_on_error=False
-        )
-
-    def _ask(
-        self,
-        title: str,
-        does: LiteralString,
-        then: Callable[[dict[str, str]], None],
-        **fields: tuple[str, str],
-    ) -> None:
-        """Asks for texts. ``fields`` maps the name of each to its label and first value."""
-
-        def answered(answers: dict[str, str] | None) -> None:
-            if answers is not None:
-                then(answers)
-
-        asked = [AskedInput(name, description=text, default=value) for name, (text, value) in fields.items()]
-        self._screen.app.push_screen(InputsScreen(title, asked, does=does), answered)
+        menu = MenuScreen(title, choices, note)
+        self._screen.run_worker(partial(self._screen.ask, menu, then), exit_on_error=False)
 
     def _restart(self, said: SafeText) -> None:
         self._screen.show_message(safe("Reconnecting: {}", said), "muted")
@@ -153,7 +131,8 @@ class ServerMenu:
 
         def chosen(name: str) -> None:
             text = "NAME=VALUE sets a variable, NAME alone removes it"
-            self._ask("Environment", "Restart", self._set_variable, variable=(text, first[name]))
+            variable = text, first[name]
+            ask_texts(self._screen, "Environment", "Restart", self._set_variable, variable=variable)
 
         self._choose(words("Environment of the server"), choices, self._reconnects(), chosen)
 
@@ -175,7 +154,8 @@ class ServerMenu:
 
     def _timeouts(self) -> None:
         given = self._session.limits
-        self._ask(
+        ask_texts(
+            self._screen,
             "Timeouts of further requests",
             "Use",
             self._limit,
@@ -201,7 +181,8 @@ class ServerMenu:
 
         def chosen(key: str) -> None:
             if key == "add":
-                self._ask("Roots", "Add", self._add_root, folder=("Folder or file:// URI", root_uri(".")))
+                folder = "Folder or file:// URI", root_uri(".")
+                ask_texts(self._screen, "Roots", "Add", self._add_root, folder=folder)
             else:
                 self._share([each for number, each in enumerate(roots) if str(number) != key])
 
