@@ -42,6 +42,19 @@ class Workbench(SessionScreen):
         self.questions = QuestionPrompts(self, session)
         self.watching = Watching(self, session, self.table, self.payloads, self.connection, watched)
         self.copying.other = self.watching.other
+        # The keys whose action is that of a part.
+        self.action_cancel_now = self.cancelling.cancel_now
+        self.action_cancel_all = self.cancelling.cancel_all
+        self.action_extend = self.overdue.extend
+        self.action_new = self.calling.tools
+        self.action_again = self.calling.again
+        self.action_repeat = self.calling.repeat
+        self.action_edit = self.calling.edit
+        self.action_saved = self.calling.choose_saved
+        self.action_answer = self.questions.answer
+        self.action_pin = self.watching.pin
+        self.action_server = self.server_menu.open
+        self.action_sign_in = self.connection.sign_in
 
     def on_mount(self) -> None:
         if self.watching.watched is not None:
@@ -128,42 +141,6 @@ class Workbench(SessionScreen):
             self.connection.stop()
         else:
             await self.cancelling.cancel()
-
-    async def action_cancel_now(self) -> None:
-        await self.cancelling.cancel_now()
-
-    async def action_cancel_all(self) -> None:
-        await self.cancelling.cancel_all()
-
-    def action_extend(self) -> None:
-        self.overdue.extend()
-
-    async def action_new(self) -> None:
-        await self.calling.tools()
-
-    def action_again(self) -> None:
-        self.calling.again()
-
-    def action_repeat(self) -> None:
-        self.calling.repeat()
-
-    async def action_edit(self) -> None:
-        await self.calling.edit()
-
-    async def action_saved(self) -> None:
-        await self.calling.choose_saved()
-
-    async def action_answer(self) -> None:
-        await self.questions.answer()
-
-    def action_pin(self) -> None:
-        self.watching.pin()
-
-    async def action_server(self) -> None:
-        await self.server_menu.open()
-
-    async def action_sign_in(self) -> None:
-        await self.connection.sign_in()
 
     def _stops_connecting(self) -> bool:
         """Whether a cancel stops connecting: no request is selected that could be cancelled."""

@@ -92,10 +92,8 @@ class FieldRow(Vertical):
         field: the field.
         entry: its initial content.
         default: its content in a new form.
+        form: the form, which learns of changes.
         label: the width of the label in cells.
-        edited: is called when a person changes the content.
-        regroup: is called to add an object or an item (``added``), or to remove it (``removed``).
-        masked: hides the text while it is typed.
     """
 
     BINDINGS = bindings(FIELD)
@@ -106,16 +104,12 @@ class FieldRow(Vertical):
         entry: FieldEntry | None,
         default: FieldEntry | None,
         *,
+        form: Form,
         label: int,
-        edited: Callable[[FieldRow], None],
-        regroup: Callable[[FieldRow, Literal["added", "removed"]], None],
-        masked: bool = False,
     ) -> None:
         super().__init__()
         self.field = field
-        self._masked = masked
-        self._edited = edited
-        self._regroup = regroup
+        self._form = form
         self._entry = entry
         self._default = default
         self._fixed = _is_long(entry)
@@ -140,9 +134,8 @@ class FieldRow(Vertical):
             case FieldKind.SEVERAL if not self._as_json:
                 return SeveralField(self.field.choices, self._shown)
             case _:
-                made = TextField(
-                    self._suggestions.step, self._is_replaced, self._take_whole, masked=self._masked
-                )
+                masked = self._form.masks and self.field.secret
+                made = TextField(self._suggestions.step, self._is_replaced, self._take_whole, masked=masked)
                 made.text = self._shown
                 made.read_only = self._fixed
                 made.set_class(self._has_lines, "-lines")
@@ -214,7 +207,7 @@ class FieldRow(Vertical):
         if self.control.text != self._shown:
             self.control.text = self._shown
         self._say_vacant()
-        self._edited(self)
+        self._form.row_edited(self)
 
     def _say_vacant(self) -> None:
         entry = self._entry
@@ -229,7 +222,7 @@ class FieldRow(Vertical):
     def action_leave_out(self) -> None:
         """Unsets the field; if it is not set, sets an empty text or list."""
         if self.field.is_item or (self._is_group and self.entry is not None):
-            self._regroup(self, "removed")
+            self._form.regroup(self, "removed")
         elif self.field.kind is FieldKind.ITEMS and self.entry is None:
             self._write(FieldEntry(Given.TEXT, "0"))
         elif self.entry is not None:
@@ -256,7 +249,7 @@ class FieldRow(Vertical):
         if self.entry is not before:
             if self.has_focus_within:
                 self.suggest()
-            self._edited(self)
+            self._form.row_edited(self)
 
     on_choice_field_changed = on_text_area_changed
     on_several_field_changed = on_text_area_changed
@@ -323,7 +316,7 @@ class FieldRow(Vertical):
     def action_take(self) -> None:
         """Adds an object or an item; elsewhere the same."""
         if self._is_group and not self.field.is_item and self.entry != ADDED:
-            self._regroup(self, "added")
+            self._form.regroup(self, "added")
         else:
             self.action_next()
 
@@ -375,7 +368,7 @@ class Form(Vertical):
         super().__init__()
         self.layout_ = FormLayout(schema)
         self._formats = formats
-        self._masks = masks
+        self.masks = masks
         self._vacant = vacant
         self._completer = None if completer is None else completer(self.offer)
         self._rows: list[FieldRow] = []
@@ -422,20 +415,8 @@ class Form(Vertical):
             if each.fixed:
                 shown.append(_label(each, style="bold"))
             else:
-                entry = self._draft.get(each.path)
-                masked = self._masks and each.secret
-                default = defaults.get(each.path)
-                shown.append(
-                    FieldRow(
-                        each,
-                        entry,
-                        default,
-                        label=label,
-                        edited=self._row_edited,
-                        regroup=self._regroup,
-                        masked=masked,
-                    )
-                )
+                entry, default = self._draft.get(each.path), defaults.get(each.path)
+                shown.append(FieldRow(each, entry, default, form=self, label=label))
         if not shown and not self.as_json:
             shown.append(Static(Content.styled(self._vacant, "$text-muted")))
         self._list.mount(*shown)
@@ -470,7 +451,7 @@ class Form(Vertical):
     def copyable(self) -> dict[str, Json]:
         """Returns the arguments without the hidden values."""
         arguments = self.arguments()
-        return masked_members(arguments, self._is_secret) if self._masks else arguments
+        return masked_members(arguments, self._is_secret) if self.masks else arguments
 
     def errors(self) -> list[Problem]:
         """Returns the problems of the content; an ``advisory`` one does not prevent sending."""
@@ -624,7 +605,8 @@ class Form(Vertical):
             if row.entry is not None and not self.as_json:
                 row.complain(self._by_row(self.errors())[row])
 
-    def _row_edited(self, row: FieldRow) -> None:
+    def row_edited(self, row: FieldRow) -> None:
+        """Handles a change of a row by a person."""
         if row.field.path == BRANCH and row.entry != self._draft.get(BRANCH):
             self.restore(self.layout_.turned(self.filled, before=self._draft))
             return
@@ -635,7 +617,7 @@ class Form(Vertical):
         self._say_wrong(NOTHING)
         self.post_message(self.Changed())
 
-    def _regroup(self, row: FieldRow, way: Literal["added", "removed"]) -> None:
+    def regroup(self, row: FieldRow, way: Literal["added", "removed"]) -> None:
         """Adds or removes an object or an item, and moves the focus to the first field in it, or to what is left."""
         field, draft = row.field, self.filled
         adds = way == "added"
