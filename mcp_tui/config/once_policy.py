@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 VARIABLE = "MCP_TUI_TAP_ONCE"
 FILE_BYTES = 256 * 1024

@@ -8,7 +8,6 @@ from __future__ import annotations
 import fcntl
 import os
 import select
-import signal
 
 READ_BYTES = 1 << 16
 """Bytes read at a time, the capacity of a pipe. Larger reads allocate new memory each time, which is slower."""
@@ -102,6 +101,9 @@ def widen(pipe: int) -> None:
 
 def outlive_client() -> None:
     """Detaches this process from the client, so that it can finish writing."""
+    # Only at the end.
+    import signal
+
     os.setsid()
     for number in range(3):  # The client waits until its streams are closed.
         end(number)

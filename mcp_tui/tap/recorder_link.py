@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 from collections import deque
 from threading import Condition, Event, Lock, Thread
 from time import monotonic, sleep
@@ -20,6 +19,7 @@ from time import monotonic, sleep
 from mcp_tui.tap import recorder_records
 from mcp_tui.tap.pipes import outlive_client, ready, warn, widen
 from mcp_tui.tap.recorder_process import RecorderProcess
+from mcp_tui.transport.guard import SIGKILL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -470,7 +470,7 @@ class RecorderLink:
     def _end(self, why: str) -> None:
         self._why = why
         try:
-            os.kill(self._process.pid, signal.SIGKILL)
+            os.kill(self._process.pid, SIGKILL)
         except OSError:  # The process has ended.
             return
 

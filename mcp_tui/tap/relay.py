@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import sys
 from threading import Condition, RLock, Thread
 from time import monotonic, sleep
@@ -38,6 +37,7 @@ from mcp_tui.transport.guard import end_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable, Iterator
     from types import FrameType
     from typing import NoReturn
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from mcp_tui.config.tap_words import TapOptions
     from mcp_tui.tap.once_stdio import StdioGuard
     from mcp_tui.tap.recorder_records import Order, StdioBegin
+else:
+    import _signal as signal  # The module in Python makes enums, for which it loads more than all of this needs.
 
 _OF_ONE_RUN = ("at", "client", "pid", "path")
 """The members of the first record that differ each time a client starts the tap."""

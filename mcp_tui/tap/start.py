@@ -24,9 +24,10 @@ def serve(found: TapOptions, command: list[str]) -> NoReturn:
         server = StartedServer(command)
         # Spans are sent by threads of their own, and a file that a person names may be anywhere.
         shared = "record" not in found and "otlp" not in found
-        recorder = RecorderProcess("stdio", shared=shared)
         from mcp_tui.tap.relay import Relay, leave  # Imported while the server starts.
 
+        # Behind the imports: its start would take a processor from the server.
+        recorder = RecorderProcess("stdio", shared=shared)
         relay = Relay(server, recorder, found)
     except OSError as error:
         # Too few open files or processes are allowed. A server that runs is ended by its guard.

@@ -32,8 +32,11 @@ from time import monotonic, sleep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Mapping
-    from typing import Any, NoReturn
+    from typing import NoReturn
+else:
+    import _signal as signal  # The module in Python makes enums, which takes as long as the start of a server.
 
 REQUESTED_GRACE = 2.0
 """The seconds in which orphaned processes of a server must exit after a SIGTERM from the client."""
@@ -51,18 +54,6 @@ RECORDER = b"mcp_tui.tap.recorder"
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM, SIGXFSZ = 1, 2, 3, 9, 13, 15, 25
-"""Numbers of signals, because importing ``signal`` takes longer than starting a server."""
-
-
-def libc() -> Any:
-    """Returns the C library; ``None`` if Python has no ``ctypes``."""
-    try:
-        # Not every Python has ctypes, and it takes time to load.
-        from ctypes import CDLL
-
-        return CDLL(None)
-    except (ImportError, OSError):
-        return None
 
 
 def prctl(option: int, value: int) -> bool:
@@ -70,22 +61,18 @@ def prctl(option: int, value: int) -> bool:
     if not sys.platform.startswith("linux"):
         return False
     try:
-        return libc().prctl(option, value, 0, 0, 0) == 0
-    except AttributeError:
+        # Not every Python has ctypes, and it takes time to load.
+        from ctypes import CDLL
+
+        return CDLL(None).prctl(option, value, 0, 0, 0) == 0
+    except (ImportError, OSError, AttributeError):
         return False
 
 
 def heed_signals() -> None:
     """Resets the signals that Python ignores, because exec would pass that on to the server."""
-    library = libc()
     for number in (SIGPIPE, SIGXFSZ):
-        if library is not None:
-            library.signal(number, None)
-        else:
-            # Imported only without the C library.
-            import signal
-
-            signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, signal.SIG_DFL)
 
 
 def receive(control: int) -> dict[bytes, bytes] | None:
@@ -344,12 +331,9 @@ def main() -> None:
     control, path, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     # If the server inherited the descriptor, the client would not see that the guard has ended.
     os.set_inheritable(control, False)
-    # Imported here, because `finish` does not need it.
-    import signal
-
     # The signal mask is inherited. If the client blocks these signals, the guard would never wake, and the server would
     # never get SIGTERM.
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD, signal.SIGTERM))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD, SIGTERM))
     environment = receive(control)
     if environment is not None:
         run(control, path, command, environment)
@@ -383,16 +367,14 @@ def run(
     os.set_blocking(wake, False)
     guard = Guard(control, reports, server, woken, reaper=reaper)
     try:
-        import signal  # imported while the server starts
-
         # The server may exit before the handlers are set. watch() reaps before it waits, so no SIGCHLD is missed.
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, woken_only)
-        signal.signal(signal.SIGTERM, woken_only)
+        signal.signal(SIGTERM, woken_only)
         # As in main(), which does not run in a forked guard; there the server keeps the mask of its client.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD, signal.SIGTERM))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD, SIGTERM))
         # The client handles the signals of a terminal. The guard ignores them, because it must not end before the server.
-        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        for number in (SIGINT, SIGHUP, SIGQUIT):
             signal.signal(number, signal.SIG_IGN)
         let_go()
         report(reports, "started", server)
@@ -429,12 +411,8 @@ def back_up(reports: int) -> int:
 
 def stand_by(guard: int, source: int, reports: int) -> NoReturn:
     """Becomes a shell that waits for the end of the guard; a shell takes a tenth of the memory of Python."""
-    # Imported here, because it takes time to load.
-    from ctypes import c_void_p
-
-    library, ignore = libc(), c_void_p(1)
     for number in (SIGHUP, SIGINT, SIGQUIT):  # as in the guard
-        library.signal(number, ignore)
+        signal.signal(number, signal.SIG_IGN)
     let_go()
     os.dup2(source, 0)
     os.dup2(reports, 1)
