@@ -39,6 +39,9 @@ class Live:
     """One open request: its row, and the data that is dropped when it is over."""
 
     row: Request
+    remembered: int = 0
+    """The number of the call in :class:`Repeats`, if it has one."""
+
     params: dict[str, Json] | None = None
     """The parameters, if the request may have to be sent again."""
 
@@ -135,7 +138,7 @@ class Core:
         )
         assert row is not None  # the event made it
         live = self.live[id_] = Live(row)
-        repeat = self.repeats.called(
+        live.remembered, repeat = self.repeats.called(
             self.requests, row, params, client=self.client, session=self.session, at=at
         )
         if repeat is not None:

@@ -605,6 +605,8 @@ class Ledger(Core):
         self.deadlines.arm(Timer.LIMIT, row.id, None)
         self.emit(event)
         live = self.live.pop(row.id)
+        if live.remembered:
+            self.repeats.over(live.remembered, row)
         if row.task_id:
             self.tasks.row_over(live)
         if row.method == LISTEN:

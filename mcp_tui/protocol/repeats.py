@@ -11,9 +11,10 @@ The arguments are compared as values: the order of members, the spelling of numb
 
 from __future__ import annotations
 
-import json
+from _blake2 import blake2b  # hashlib would load OpenSSL into each recorder process
 from collections import OrderedDict
 from collections.abc import Callable
+from json import encoder
 from math import inf
 from typing import Any, Final, NamedTuple, cast
 
@@ -43,7 +44,10 @@ RUNNING: Final = "running"
 LOST: Final = "lost"
 """The outcome of a first call whose connection or server ended."""
 
-_ENCODED: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+_CHUNKS: Any = encoder.c_make_encoder(  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+    None, None, encoder.encode_basestring_ascii, None, ":", ",", True, False, True
+)
+"""Encodes a value with its members in order. A ``JSONEncoder`` would make this function anew for each value."""
 
 _SAFE: Final = ("readOnlyHint", "idempotentHint")
 
@@ -59,14 +63,13 @@ def identity(method: str, params: Json) -> bytes | None:
     fields = as_object(params)
     if method != "tools/call" or "requestState" in fields or "inputResponses" in fields:
         return None
+    parts = [fields.get("name"), *([fields["arguments"]] if "arguments" in fields else ())]
     try:
-        parts = [fields.get("name"), *([_plain(fields["arguments"])] if "arguments" in fields else ())]
-        text = _ENCODED(parts)
+        text = "".join(_CHUNKS(parts, 0))
+        if ".0" in text or "e+" in text:  # perhaps a number with a fraction of 0
+            text = "".join(_CHUNKS(_plain(parts), 0))
     except (ValueError, RecursionError, TypeError):
         return None
-    # hashlib would load OpenSSL into each recorder process.
-    from _blake2 import blake2b
-
     return blake2b(text.encode(), digest_size=16).digest()
 
 
@@ -186,17 +189,29 @@ def _first_of(call: _Call, row: Request) -> tuple[str, RequestId]:
     return row.repeat.session or call.session, row.repeat.repeat_of
 
 
+class _Equal:
+    """The remembered calls with one key, oldest first, and the last result of comparing them.
+
+    That holds for ``outcomes`` of the session ``requests`` and until a time. So a storm of equal calls is compared only
+    when one of them may have ended.
+    """
+
+    __slots__ = ("calls", "first", "outcomes", "requests", "until")
+
+    def __init__(self) -> None:
+        self.calls: dict[int, _Call] = {}
+        self.requests: Requests | None = None
+        self.outcomes = 0
+        self.until = 0.0
+        self.first: _Call | None = None
+
+
 class Repeats:
     """The calls whose outcome a client may not know, over all of its sessions with a server."""
 
     def __init__(self) -> None:
         self._calls: OrderedDict[int, _Call] = OrderedDict()
-        self._by_key: dict[tuple[str, bytes], list[int]] = {}
-        self._compared: dict[tuple[str, bytes], tuple[Requests, int, float, _Call | None]] = {}
-        """The last result of comparing equal calls of one session: the session, its outcomes then, and until when it holds.
-
-        So a storm of equal calls is compared only when one of them may have ended.
-        """
+        self._by_key: dict[tuple[str, bytes], _Equal] = {}
         self._number = 0
         self.safe = SafeTools()
         self.earlier: Callable[[str, bytes, float], EarlierCall | None] | None = None
@@ -204,29 +219,34 @@ class Repeats:
 
     def called(
         self, requests: Requests, row: Request, params: Json, *, client: str, session: str, at: float
-    ) -> ev.Repeat | None:
-        """Remembers a call; returns the call that it repeats, if any. ``session`` is the name of this session."""
+    ) -> tuple[int, ev.Repeat | None]:
+        """Remembers a call; returns a number for :meth:`over`, and the call that it repeats, if any.
+
+        ``session`` is the name of this session.
+        """
         found = None if row.internal or row.name in self.safe else identity(row.method, params)
         if found is None:
-            return None
-        self._forget(at)
-        key = client, found
-        first = self._first(key, at)
-        equal = self._by_key.setdefault(key, [])
-        if len(equal) < EQUAL_CALLS:
-            self._number += 1
-            self._calls[self._number] = _Call(requests, row.id, session, key)
-            equal.append(self._number)
-        if key in self._compared and self._compared[key][0] is not requests:
-            del self._compared[key]  # outcomes are counted for each session
+            return 0, None
+        if len(self._calls) > CALLS // 2:
+            self._forget(at)
+        key, number = (client, found), 0
+        first = self._first(key, at) if key in self._by_key else None
+        equal = self._by_key.get(key)
+        if equal is None:
+            equal = self._by_key[key] = _Equal()
+        if len(equal.calls) < EQUAL_CALLS:
+            self._number = number = self._number + 1
+            self._calls[number] = equal.calls[number] = _Call(requests, row.id, session, key)
+        if equal.requests is not requests:
+            equal.requests = None  # outcomes are counted for each session
         if first is None:
             known = None if self.earlier is None else self.earlier(client, found, at)
         else:
             of, session = first.row, "" if first.requests is requests else first.session
             known = None if of is None else _described(of, session, at)
         if known is None:
-            return None
-        return ev.Repeat(
+            return number, None
+        return number, ev.Repeat(
             at=at,
             id=row.id,
             repeat_of=known.id,
@@ -235,6 +255,11 @@ class Repeats:
             session=known.session,
         )
 
+    def over(self, number: int, row: Request) -> None:
+        """Forgets a call that is over, if its client knows the outcome, unless that answers other calls as well."""
+        if row.repeat is None and is_known(row):
+            self._drop(number)
+
     def given_up(self, requests: Requests, session: str, at: float) -> list[tuple[str, bytes, EarlierCall]]:
         """Returns the remembered calls of a session whose outcome is unknown, with their clients and identities."""
         rows = [(call, call.row) for call in self._calls.values() if call.requests is requests]
@@ -242,38 +267,37 @@ class Repeats:
         return [
             (*call.key, _described(row, session, at))
             for call, row in rows
-            if row is not None and is_given_up(row) and _first_of(call, row) not in answered
+            if row is not None
+            and is_given_up(row)
+            and not self._is_over(row, at)
+            and _first_of(call, row) not in answered
         ]
 
     def _first(self, key: tuple[str, bytes], at: float) -> _Call | None:
         """Returns the oldest equal call whose outcome is unknown; forgets those with a known one."""
-        if (
-            (known := self._compared.get(key)) is not None
-            and known[0].outcomes == known[1]
-            and at <= known[2]
-        ):
-            return known[3]
-        first = self._compare(key, at)
-        calls = [self._calls[number] for number in self._by_key.get(key, ())]
+        equal = self._by_key[key]
+        if equal.requests is not None and equal.requests.outcomes == equal.outcomes and at <= equal.until:
+            return equal.first
+        equal.first = first = self._compare(equal, at)
+        calls = [*equal.calls.values()]
+        equal.requests = None
         if calls and len({id(each.requests) for each in calls}) == 1:
-            requests, row = calls[0].requests, (first or calls[0]).row
+            equal.requests, row = calls[0].requests, (first or calls[0]).row
             assert row is not None
-            until = (
+            equal.outcomes = equal.requests.outcomes
+            equal.until = (
                 row.called_at + PARALLEL_SECONDS if first is None else at if row.ended_at is not None else inf
             )
-            self._compared[key] = requests, requests.outcomes, until, first
         return first
 
-    def _compare(self, key: tuple[str, bytes], at: float) -> _Call | None:
-        found = [(number, self._calls[number]) for number in self._by_key.get(key, ())]
-        rows = [(number, call, call.row) for number, call in found]
+    def _compare(self, equal: _Equal, at: float) -> _Call | None:
+        rows = [(number, call, call.row) for number, call in equal.calls.items()]
         # An answer to a repeat also answers its first call and all other repeats of that.
         answered = {_first_of(call, row) for _, call, row in rows if row is not None and is_known(row)}
         for number, call, row in rows:
             if row is None or self._is_over(row, at) or is_known(row) or _first_of(call, row) in answered:
                 self._drop(number)
-        for number in self._by_key.get(key, ()):
-            call = self._calls[number]
+        for call in equal.calls.values():
             row = call.row
             # Parallel calls are sent together; a pause before the second one suggests that the client gave up the
             # first.
@@ -286,12 +310,13 @@ class Repeats:
         return row.ended_at is not None and at - row.ended_at > WINDOW_SECONDS
 
     def _drop(self, number: int) -> None:
-        call = self._calls.pop(number)
-        numbers = self._by_key[call.key]
-        numbers.remove(number)
-        if not numbers:
+        call = self._calls.pop(number, None)
+        if call is None:
+            return
+        calls = self._by_key[call.key].calls
+        del calls[number]
+        if not calls:
             del self._by_key[call.key]
-            self._compared.pop(call.key, None)
 
     def _forget(self, at: float) -> None:
         """Forgets old calls that can no longer be repeated, at most two for each added call, so that no call takes long."""
