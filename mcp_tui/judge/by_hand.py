@@ -169,15 +169,11 @@ class HandTrial(ClientTrial):
         else:
             self.do(f"Ask your client: {_asked(experiment)}")
         self._open.set()
-        await experiment.run(self)
+        await experiment.make(self)
         self._open.clear()
-        for withheld in self.withheld:
-            if (
-                withheld.observed.answered_at is None
-                and withheld.observed.cancelled_at is None
-                and withheld.reachable
-            ):
-                withheld.answer()
+        for each in self.withheld:
+            if each.reachable and each.observed.answered_at is None and each.observed.cancelled_at is None:
+                each.answer()
         return None if self.skipped else self._taken()
 
     def _taken(self) -> ObservedRun:
@@ -196,10 +192,8 @@ class HandTrial(ClientTrial):
             return withheld
         self._say(f"  {withheld.observed.tool} was called")
         step = self.observed.experiment
-        unfit = (step == "task" and not withheld.observed.is_task) or (
-            step == "progress" and not withheld.observed.reports
-        )
-        if step in _THEN and not unfit:
+        fits = {"task": withheld.observed.is_task, "progress": withheld.observed.reports}
+        if step in _THEN and fits.get(step, True):
             self._expects = self._asks_nothing if step == "question" else self._gives_up
             self.do(_THEN[step])
         return withheld
@@ -222,9 +216,7 @@ class HandTrial(ClientTrial):
             await self._quit()
         elif observed.experiment == "ids":
             await self._ask("When it has made all calls, press Enter here.")
-        elif observed.call is not None and (
-            observed.acted_at is not None or observed.experiment == "question"
-        ):
+        elif observed.call is not None and (observed.acted_at or observed.experiment == "question"):
             await self._go_on()
 
     async def _go_on(self) -> None:
@@ -249,9 +241,8 @@ class HandTrial(ClientTrial):
     async def _unanswered(self) -> None:
         """Waits until the client abandons a handshake that is not answered."""
         observed = self.observed
-        answer = await self._ask(
-            "Wait until your client gives up connecting. Then press Enter here (n: it does not)."
-        )
+        ask = "Wait until your client gives up connecting. Then press Enter here (n: it does not)."
+        answer = await self._ask(ask)
         if observed.initialize_at is None:
             self.skipped = True  # The person reports that it did not.
         elif answer is not None:
@@ -445,9 +436,8 @@ class HandJudge(Judge):
             entry = {"command": program, "args": [*words, str(self.folder / "judge")]}
         self.say("Put this server into the config of your client, and restart the client:")
         self.say(json.dumps({"mcpServers": {"judge": entry}}, indent=2))
-        self.say(
-            f"Steps: {len(wanted)}. s and Enter skips a step. After ctrl+c, the same command resumes here."
-        )
+        how = "s and Enter skips a step. After ctrl+c, the same command resumes here."
+        self.say(f"Steps: {len(wanted)}. {how}")
         if done := len(kept.runs) + len(kept.skipped):
             client = next((each.client for each in kept.runs.values() if each.client), "a client")
             self.say(f"Resuming with {client}. Steps done since {kept.date}: {done}. --restart starts over.")

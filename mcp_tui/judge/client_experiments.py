@@ -14,7 +14,7 @@ from typing import Final
 
 from mcp_tui.demo.demo_tools import QUESTIONS
 from mcp_tui.demo.frames import Object
-from mcp_tui.judge.client_trial import NEXT, START_SECONDS, ClientTrial, WithheldCall
+from mcp_tui.judge.client_trial import CLIENT_PATIENCE_SECONDS, NEXT, START_SECONDS, ClientTrial, WithheldCall
 from mcp_tui.judge.observed_run import SIGNALS, ObservedQuestion, control_name
 from mcp_tui.judge.sent_again import FAULTS, LATE, LIMIT, REPEAT, run_name
 from mcp_tui.judge.verdicts import CANCEL_SECONDS
@@ -53,7 +53,8 @@ class ClientExperiment:
 
     ``key`` names one run where an experiment has several. ``after``: the one whose outcome it needs. ``least`` are the
     seconds that the client's limit must have. ``transport``: the one that it is for, empty for both. ``control`` is the same
-    without what may do harm: it shows what the client does in any case.
+    without what may do harm: it shows what the client does in any case. ``patience`` are the seconds to wait for the
+    client's end.
     """
 
     name: str
@@ -66,11 +67,18 @@ class ClientExperiment:
     least: float = 0.0
     transport: str = ""
     control: Callable[[ClientTrial], Awaitable[None]] | None = None
+    patience: float = CLIENT_PATIENCE_SECONDS
 
     @property
     def run_name(self) -> str:
         """The name of the run."""
         return self.key or self.name
+
+    async def make(self, trial: ClientTrial) -> None:
+        """Makes the run, and waits for the client's end."""
+        await self.run(trial)
+        trial.gate.set()
+        await trial.finish(self.patience)
 
     def as_control(self) -> ClientExperiment:
         """Returns the control run."""
@@ -84,8 +92,6 @@ async def _given_up(
     """Waits until the client gives the call up, acts, and lets the client continue."""
     withheld = await trial.called()
     if withheld is None:
-        trial.gate.set()
-        await trial.finish()
         return
     call, observed = withheld.observed, trial.observed
 
@@ -107,8 +113,6 @@ async def _given_up(
         if act is not None:
             act(withheld)
             call.answered_at = call.answered_at or observed.acted_at
-    trial.gate.set()
-    await trial.finish()
 
 
 async def late_result(trial: ClientTrial) -> None:
@@ -150,16 +154,12 @@ async def answer_first(trial: ClientTrial) -> None:
         if withheld.reachable:
             trial.observed.acted_at = monotonic()
         withheld.answer()
-    trial.gate.set()
-    await trial.finish()
 
 
 async def initialize(trial: ClientTrial) -> None:
     """No handshake is answered."""
     trial.silent = True
-    trial.gate.set()
     await trial.until(lambda: trial.observed.requests or trial.is_over, START_SECONDS)
-    await trial.finish(HANDSHAKE_SECONDS)
 
 
 async def task(trial: ClientTrial) -> None:
@@ -175,8 +175,6 @@ async def task(trial: ClientTrial) -> None:
                 or trial.broke_a_rule
             )
         )
-    trial.gate.set()
-    await trial.finish()
 
 
 async def question(trial: ClientTrial) -> None:
@@ -204,8 +202,6 @@ async def _question(trial: ClientTrial, *, takes_back: bool) -> None:
             await _ask(trial, withheld, frame, takes_back=takes_back)
         if withheld.reachable:
             withheld.answer()
-    trial.gate.set()
-    await trial.finish()
 
 
 async def _ask(trial: ClientTrial, withheld: WithheldCall, frame: Object, *, takes_back: bool) -> None:
@@ -281,15 +277,11 @@ async def _answered_call(trial: ClientTrial, *unknown: RequestId) -> None:
             MOMENT_SECONDS,
         )
         withheld.answer()
-    trial.gate.set()
-    await trial.finish()
 
 
 async def many(trial: ClientTrial) -> None:
     """The client makes many calls; the server answers each."""
-    trial.gate.set()
     await trial.until(lambda: trial.observed.nexts or trial.is_over, START_SECONDS)
-    await trial.finish()
 
 
 async def progress(trial: ClientTrial) -> None:
@@ -318,8 +310,6 @@ async def progress(trial: ClientTrial) -> None:
         observed.watched = monotonic() - call.at
     if withheld is not None and withheld.reachable:
         withheld.answer()
-    trial.gate.set()
-    await trial.finish()
 
 
 async def normal_exit(trial: ClientTrial) -> None:
@@ -332,12 +322,9 @@ def _signal(number: signal.Signals) -> Callable[[ClientTrial], Awaitable[None]]:
     async def run(trial: ClientTrial) -> None:
         """The client gets a signal in a call; its server ignores the end of its stdin, and every signal but SIGKILL."""
         trial.deaf = True
-        withheld = await trial.called()
-        trial.gate.set()
-        if withheld is not None:
+        if await trial.called() is not None:
             trial.observed.acted_at = monotonic()
             trial.signal(number)
-        await trial.finish(SIGNALLED_SECONDS)
 
     return run
 
@@ -353,7 +340,8 @@ CLIENT_EXPERIMENTS: Final = (
     ClientExperiment("crossing", _GIVES_UP, answer_first, arguments=LONG_CALL, key="crossing, answer first", after="limit",
                      control=nothing_late),
     ClientExperiment("late-progress", _GIVES_UP, late_progress, arguments=LONG_CALL, control=nothing_late),
-    ClientExperiment("initialize", "connects, with a limit", initialize, tool=NEXT, arguments=ADDED),
+    ClientExperiment("initialize", "connects, with a limit", initialize, tool=NEXT, arguments=ADDED,
+                     patience=HANDSHAKE_SECONDS),
     ClientExperiment("task", f"calls a tool as a task, cancels it soon, and then calls {NEXT}", task, tool="research",
                      arguments=LONG_CALL, least=PATIENT_SECONDS),
     ClientExperiment("question", "calls a tool and answers each of its questions after a second or two", question,
@@ -365,11 +353,11 @@ CLIENT_EXPERIMENTS: Final = (
                      tool="count", arguments=LONG_CALL, after="limit"),
     ClientExperiment("exit", f"calls {NEXT} and exits on its own", normal_exit, tool=NEXT, arguments=ADDED),
     *(ClientExperiment(each.lower(), "calls a slow tool and waits", _signal(getattr(signal, each)), arguments=LONG_CALL,
-                       least=PATIENT_SECONDS)
+                       least=PATIENT_SECONDS, patience=SIGNALLED_SECONDS)
       for each in SIGNALS.values()),
     *(ClientExperiment(REPEAT, f"calls a tool once, with a limit, and then calls {NEXT} if it can", run, tool="send",
                        arguments=LETTER, key=run_name(fault), transport=transport,
-                       least=0.0 if fault in (LIMIT, LATE) else FAULT_SECONDS)
+                       least=0.0 if fault in (LIMIT, LATE) else FAULT_SECONDS, patience=0.0)
       for fault, transport, run in FAULTS),
 )  # fmt: skip
 """Every run, in order. An experiment of several runs has one name."""

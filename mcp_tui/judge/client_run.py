@@ -42,6 +42,9 @@ CLIENTS_AT_A_TIME: Final = 3
 LIMIT_SECONDS: Final = 2.0
 """The default of the limit that the client has to set, in seconds."""
 
+_LONG_NAMES: Final = {"server": "SERVER_COMMAND", "url": "SERVER_URL"}
+"""The names of environment variables (``MCP_TIMEOUT``) that are not simply those of placeholders (``{timeout}``)."""
+
 UNABLE: Final = 77
 """The exit status by which a command reports that it does not support an experiment."""
 
@@ -137,12 +140,10 @@ class Judge:
                 if each not in first:
                     group.create_task(make(each))
         # Harm is what a control run without the judge's action does not show.
-        suspicious = [
-            each.as_control() for each in wanted if each.control and signs(self.runs.get(each.run_name))
-        ]
+        suspicious = [each for each in wanted if each.control and signs(self.runs.get(each.run_name))]
         async with asyncio.TaskGroup() as group:
             for each in suspicious:
-                group.create_task(make(each))
+                group.create_task(make(each.as_control()))
         names = [name for each in CLIENT_EXPERIMENTS for name in (each.run_name, control_name(each.run_name))]
         ordered = {name: self.runs[name] for name in names if name in self.runs}
         return self._report(ordered, not_run, date, monotonic() - began)
@@ -164,7 +165,7 @@ class Judge:
                 await trial.start(words, environment)
             except OSError as error:
                 raise Unstartable(f"Cannot start {words[0]!r}: {error.strerror}") from None
-            await experiment.run(trial)
+            await experiment.make(trial)
         finally:
             # Also after a time limit or an interrupt, so that no process of the client is left.
             await asyncio.shield(spawn(_end(trial), name="end a client"))
@@ -172,12 +173,11 @@ class Judge:
         self.runs[experiment.run_name] = observed
 
     def _observed(self, experiment: ClientExperiment) -> ObservedRun:
-        made = verdicts.Judging(self.runs, verdicts.revision_of(self.runs), self.transport)
         return ObservedRun(
             experiment=experiment.run_name,
             transport=self.transport,
             timeout=self.limit,
-            limit=made.limit(),
+            limit=verdicts.limit_of(self.runs),
             maximum=self.maximum,
             tool=experiment.tool,
         )
@@ -186,14 +186,12 @@ class Judge:
         """Returns the client's command line for a run, and its environment."""
         server = [] if trial.url else trial.server
         config = trial.folder / "mcp.json"
-        entry = (
-            {"type": "http", "url": trial.url} if trial.url else {"command": server[0], "args": server[1:]}
-        )
+        entry = {"type": "http", "url": trial.url}
+        if server:
+            entry = {"command": server[0], "args": server[1:]}
         config.write_text(json.dumps({"mcpServers": {"judge": entry}}))
-        limit, maximum = (
-            max(self.limit, experiment.least),
-            self.maximum and max(self.maximum, experiment.least),
-        )
+        limit = max(self.limit, experiment.least)
+        maximum = self.maximum and max(self.maximum, experiment.least)
         values = {
             "server": shlex.join(server),
             "url": trial.url,
@@ -212,18 +210,9 @@ class Judge:
             for name, value in values.items():
                 word = word.replace(f"{{{name}}}", value)
             words.append(word)
-        told = {
-            "MCP_SERVER_COMMAND": values["server"],
-            "MCP_SERVER_URL": values["url"],
-            "MCP_CONFIG": values["config"],
-            "MCP_EXPERIMENT": values["experiment"],
-            "MCP_TOOL": values["tool"],
-            "MCP_ARGUMENTS": values["arguments"],
-            "MCP_TIMEOUT": values["timeout"],
-            "MCP_MAX_TIMEOUT": values["max_timeout"],
-            # The client's output is read immediately.
-            "PYTHONUNBUFFERED": "1",
-        }
+        told = {f"MCP_{_LONG_NAMES.get(name, name.upper())}": value for name, value in values.items()}
+        # The client's output is read immediately.
+        told["PYTHONUNBUFFERED"] = "1"
         return words, {**os.environ, **told}
 
     # -- the report ----------------------------------------------------------------------------------------------
@@ -245,15 +234,13 @@ class Judge:
         )
         able = {key: each for key, each in runs.items() if each.exit != UNABLE}
         report.findings = verdicts.judge(able, revision, self.transport)
-        for rule, finding in self._unable(runs, not_run).items():
+        for rule, finding in _unable(runs).items():
             # A rule can be broken in every run, so it may be judged although the command cannot do its own experiment.
             if rule not in report.findings or report.findings[rule].verdict is Verdict.NOT_OBSERVABLE:
                 report.findings[rule] = finding
-        report.not_run = [
-            rule
-            for rule, each in CLIENT_RULES.items()
-            if each.experiment in {one.name for one in not_run} and rule not in report.findings
-        ]
+        late = {each.name for each in not_run}
+        rules = [rule for rule, each in CLIENT_RULES.items() if each.experiment in late]
+        report.not_run = [rule for rule in rules if rule not in report.findings]
         for rule in report.not_run:
             report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, TIME_OVER)
         if runs and not any(each.requests for each in runs.values()):
@@ -265,21 +252,17 @@ class Judge:
                 self.on_progress(report.findings[rule])
         return report
 
-    def _unable(
-        self, runs: dict[str, ObservedRun], not_run: Sequence[ClientExperiment]
-    ) -> dict[str, Finding]:
-        """Returns the findings on rules whose experiment the command cannot do."""
-        names = {
-            each.name
-            for each in CLIENT_EXPERIMENTS
-            if (observed := runs.get(each.run_name)) is not None and observed.exit == UNABLE
-        }
-        text = f"the command cannot do this (exit status {UNABLE})"
-        return {
-            rule: Finding(rule, Verdict.NOT_OBSERVABLE, text)
-            for rule, each in CLIENT_RULES.items()
-            if each.experiment in names
-        }
+
+def _unable(runs: dict[str, ObservedRun]) -> dict[str, Finding]:
+    """Returns the findings on rules whose experiment the command cannot do."""
+    unable = {name for name, each in runs.items() if each.exit == UNABLE}
+    names = {each.name for each in CLIENT_EXPERIMENTS if each.run_name in unable}
+    text = f"the command cannot do this (exit status {UNABLE})"
+    return {
+        rule: Finding(rule, Verdict.NOT_OBSERVABLE, text)
+        for rule, each in CLIENT_RULES.items()
+        if each.experiment in names
+    }
 
 
 def _folder() -> Path:

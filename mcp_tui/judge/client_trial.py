@@ -221,30 +221,7 @@ class StubProcess(LineChannel):
                 os.kill(self.observed.pid, signal.SIGKILL)
 
 
-class ClientOutput(asyncio.SubprocessProtocol):
-    """The output and the end of the client's process."""
-
-    def __init__(self, trial: ClientTrial) -> None:
-        self._trial = trial
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Takes the process here, because it may end before its starter continues."""
-        self._trial.began(cast("asyncio.SubprocessTransport", transport))
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Takes bytes of stdout or stderr."""
-        self._trial.wrote("stdout" if fd == 1 else "stderr", data)
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """Takes the end of stdout or stderr."""
-        self._trial.wrote("stdout" if fd == 1 else "stderr", b"")
-
-    def process_exited(self) -> None:
-        """Takes the end of the process."""
-        self._trial.ended()
-
-
-class ClientTrial:
+class ClientTrial(asyncio.SubprocessProtocol):
     """One run. ``folder`` is where its socket is, and nothing else.
 
     ``deaf``: the server ignores the end of its stdin, and every signal but SIGKILL. ``silent``: it answers no handshake.
@@ -605,19 +582,20 @@ class ClientTrial:
         """
         self.observed.began = monotonic()
         await asyncio.get_running_loop().subprocess_exec(
-            lambda: ClientOutput(self),
+            lambda: self,
             *words,
             stdin=asyncio.subprocess.DEVNULL,
             env=environment,
             start_new_session=True,
         )
 
-    def began(self, process: asyncio.SubprocessTransport) -> None:
-        """Notes the client's process."""
-        self._process = process
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Stores the client's process here, because it may end before its starter continues."""
+        self._process = cast("asyncio.SubprocessTransport", transport)
 
-    def wrote(self, name: str, data: bytes) -> None:
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Takes output of the client; no bytes are the end of that stream."""
+        name = "stdout" if fd == 1 else "stderr"
         self.observed.output += len(data)
         *lines, rest = (self._rest[name] + data).split(b"\n")
         if rest and (len(rest) > OUTPUT_LINE_CHARACTERS or not data):
@@ -627,7 +605,11 @@ class ClientTrial:
             self._line(name, line)
         self.news()
 
-    def ended(self) -> None:
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Takes the end of stdout or stderr."""
+        self.pipe_data_received(fd, b"")
+
+    def process_exited(self) -> None:
         """Notes the end of the client's process, even if others still have its streams."""
         assert self._process is not None
         self.observed.exit, self.observed.ended_at = self._process.get_returncode(), monotonic()

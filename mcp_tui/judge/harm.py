@@ -60,20 +60,14 @@ def signs(observed: ObservedRun | None) -> list[Sign]:
     """Returns what a run shows after the judge acted, the most telling first; nothing where it did not act."""
     if observed is None or observed.acted_at is None:
         return []
-    return [
-        *_ends(observed),
-        *_wrong_messages(observed, observed.acted_at),
-        *_lines(observed, observed.acted_at),
-        *_calls(observed),
-    ]
+    acted, ends = observed.acted_at, _ends(observed)
+    return [*ends, *_wrong_messages(observed, acted), *_lines(observed, acted), *_calls(observed)]
 
 
 def next_call(observed: ObservedRun) -> ObservedCall | None:
     """Returns the next call that the client made: the first one that was not answered before the judge acted."""
     acted = observed.acted_at or 0.0
-    return next(
-        (each for each in observed.nexts if each.answered_at is None or each.answered_at >= acted), None
-    )
+    return next((each for each in observed.nexts if (each.answered_at or acted) >= acted), None)
 
 
 def open_call(observed: ObservedRun) -> ObservedCall | None:
@@ -99,11 +93,8 @@ def settled(observed: ObservedRun, control: ObservedRun | None) -> str:
         return "its next call was answered, and it made one more"
     if observed.exit == 0:
         return "its next call was answered, and it ended with status 0"
-    if (
-        control is not None
-        and None is not observed.exit == control.exit
-        and not (observed.stopped or control.stopped)
-    ):
+    usual = None if control is None or observed.stopped or control.stopped else control.exit
+    if usual is not None and observed.exit == usual:
         return f"its next call was answered, and it ended with status {observed.exit} as usual"
     if observed.next_shown:
         return "its next call was answered, as a person saw"
@@ -114,11 +105,9 @@ def end_words(observed: ObservedRun) -> str:
     """Returns how the client ended."""
     if observed.exit is None:
         return "it ended"
-    return (
-        f"it was ended by {signal_name(-observed.exit)}"
-        if observed.exit < 0
-        else f"it ended with status {observed.exit}"
-    )
+    if observed.exit < 0:
+        return f"it was ended by {signal_name(-observed.exit)}"
+    return f"it ended with status {observed.exit}"
 
 
 def _ends(observed: ObservedRun) -> Iterator[Sign]:

@@ -202,9 +202,8 @@ class ObservedRun:
 
     def equal(self, first: ObservedCall) -> list[ObservedCall]:
         """Returns the calls that are equal to one, and came after it."""
-        return [
-            each for each in self.calls if each is not first and each.key == first.key and each.at >= first.at
-        ]
+        equal = (each for each in self.calls if each.key == first.key and each is not first)
+        return [each for each in equal if each.at >= first.at]
 
     def violations(self) -> Iterator[ev.Violation]:
         """Yields the violations of the client."""
@@ -246,16 +245,11 @@ class ObservedRun:
             return at is not None
         later = any(each.at >= at for each in (*self.nexts, *filter(None, [self.gave_up])))
         # A next call may be read before the close that preceded it; its answer reached a client that still ran.
-        later |= any(
-            each.cancelled_at is None and each.answered_at is not None and each.answered_at >= at
-            for each in self.nexts
-        )
+        later |= any(each.cancelled_at is None and (each.answered_at or 0) >= at for each in self.nexts)
         return later or self.ended_at is None or self.ended_at - at >= CONNECTION_END_SECONDS
 
     @property
     def went_on(self) -> bool:
         """Whether the client made its next call after the judge acted."""
         since = self.acted_at
-        return since is not None and any(
-            each.answered_at is not None and each.answered_at >= since for each in self.nexts
-        )
+        return since is not None and any((each.answered_at or 0) >= since for each in self.nexts)

@@ -6,10 +6,10 @@ equal call is the client's own only where nothing shows that its caller (a perso
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from itertools import pairwise
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 from mcp_tui.judge.client_trial import CLIENT_PATIENCE_SECONDS, START_SECONDS, ClientTrial, WithheldCall
 from mcp_tui.judge.observed_run import REACHED_SHARE, SIDE_BY_SIDE_SECONDS, ObservedCall, ObservedRun
@@ -121,7 +121,7 @@ async def _abandoned(trial: ClientTrial, then: Callable[[WithheldCall], None]) -
     await _calls(trial, work)
 
 
-async def _calls(trial: ClientTrial, work: Callable[[WithheldCall], Awaitable[None]]) -> None:
+async def _calls(trial: ClientTrial, work: Callable[[WithheldCall], Coroutine[Any, Any, None]]) -> None:
     """Starts ``work`` for each call of the tool, until the client ends or nothing more happens."""
     observed = trial.observed
     patience = CLIENT_PATIENCE_SECONDS + observed.timeout
@@ -131,20 +131,14 @@ async def _calls(trial: ClientTrial, work: Callable[[WithheldCall], Awaitable[No
         return [each for each in trial.withheld if each.observed.tool == observed.tool]
 
     done = list[WithheldCall]()
-    while (
-        await trial.until(lambda: len(calls()) > len(done) or trial.is_over, patience) and not trial.is_over
-    ):
+    while await trial.until(lambda: trial.is_over or len(calls()) > len(done), patience):
+        if trial.is_over:
+            break
         done.append(calls()[len(done)])
         if len(done) > MOST_LOST:
             done[-1].answer()
         else:
-            trial.spawn(_coroutine(work, done[-1]))
-    trial.gate.set()
-    await trial.finish(0.0)
-
-
-async def _coroutine(work: Callable[[WithheldCall], Awaitable[None]], withheld: WithheldCall) -> None:
-    await work(withheld)
+            trial.spawn(work(done[-1]))
 
 
 FAULTS: Final = (
@@ -239,9 +233,8 @@ def repeats_of(fault: str, observed: ObservedRun) -> Repeats:
         return Repeats(fault, why=not_called(observed))
     if first.lost_at is None:
         waited = "it was answered before it gave up" if first.answered_at else "the client ended before"
-        return Repeats(
-            fault, why="its call named no session" if fault == GONE else waited, informs=fault == GONE
-        )
+        why = "its call named no session" if fault == GONE else waited
+        return Repeats(fault, why=why, informs=fault == GONE)
     sent, why = [first], ""
     for each in observed.equal(first):
         last = sent[-1]

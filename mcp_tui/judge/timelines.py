@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_tui.judge.harm import Sign, next_call
+from mcp_tui.judge.harm import Sign, end_words, next_call
 from mcp_tui.judge.observed_run import SIGNALS, ObservedCall, ObservedRun, signal_name
 from mcp_tui.probe.report import EvidenceItem
 from mcp_tui.protocol.events import Signal
@@ -33,9 +33,7 @@ def ended(observed: ObservedRun) -> str:
     """Returns how the client ended, as the end of a sentence; empty where the judge ended it."""
     if observed.exit is None or observed.stopped:
         return ""
-    if observed.exit < 0:
-        return f", and was ended by {signal_name(-observed.exit)}"
-    return f", and ended with status {observed.exit}"
+    return f", and {end_words(observed).removeprefix('it ')}"
 
 
 def client_ended(observed: ObservedRun) -> str:
@@ -45,12 +43,8 @@ def client_ended(observed: ObservedRun) -> str:
 
 def crashed(observed: ObservedRun) -> bool:
     """Returns whether the client was ended by a signal that the judge did not send."""
-    return (
-        observed.exit is not None
-        and observed.exit < 0
-        and not observed.stopped
-        and observed.experiment not in SIGNALS
-    )
+    signalled = observed.stopped or observed.experiment in SIGNALS
+    return observed.exit is not None and observed.exit < 0 and not signalled
 
 
 def lag(call: ObservedCall) -> str:
@@ -82,16 +76,14 @@ def given_up_after(observed: ObservedRun, call: ObservedCall) -> float | None:
 
 def went_on_before(observed: ObservedRun, call: ObservedCall, disconnected: float) -> bool:
     """Whether the client made its next call on the same connection, before it ended that."""
-    return any(
-        each.connection == call.connection and call.at < each.at < disconnected for each in observed.nexts
-    )
+    nexts = (each for each in observed.nexts if each.connection == call.connection)
+    return any(call.at < each.at < disconnected for each in nexts)
 
 
 def answered_before(observed: ObservedRun, call: ObservedCall, disconnected: float) -> bool:
     """Whether the client had its answer before it ended its connection and itself."""
-    return call.answered_at is not None and call.answered_at < min(
-        disconnected, observed.ended_at or disconnected
-    )
+    end = min(disconnected, observed.ended_at or disconnected)
+    return call.answered_at is not None and call.answered_at < end
 
 
 def timeline(observed: ObservedRun, call: ObservedCall) -> Iterator[EvidenceItem]:
@@ -103,10 +95,8 @@ def timeline(observed: ObservedRun, call: ObservedCall) -> Iterator[EvidenceItem
     if (sign := observed.sign(call)) is not None:
         marks.append(sign)
     if (disconnected := observed.disconnected_at(call)) is not None:
-        http = observed.transport == "http"
-        marks.append(
-            (disconnected, "the client deleted its session" if http else "the client ended the server")
-        )
+        what = "deleted its session" if observed.transport == "http" else "ended the server"
+        marks.append((disconnected, f"the client {what}"))
     if call.closed_at is not None:
         marks.append((call.closed_at, "the client closed the stream of the call"))
     elif (answered := call.answered_at) is not None:
@@ -127,9 +117,8 @@ def harmed_timeline(
         items.append(EvidenceItem(what, observed.acted_at - call.at))
     following = next_call(observed)
     if following is not None and following.answered_at is not None:
-        items.append(
-            EvidenceItem(f"its next call, {following.tool}, was answered", following.answered_at - call.at)
-        )
+        text = f"its next call, {following.tool}, was answered"
+        items.append(EvidenceItem(text, following.answered_at - call.at))
     return sorted(items, key=lambda each: each.at or 0.0)
 
 

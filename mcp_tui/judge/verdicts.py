@@ -73,72 +73,79 @@ FEW: Final = 10
 
 def judge(runs: Runs, revision: Revision, transport: str) -> dict[str, Finding]:
     """Returns the finding on each rule for which a run was made."""
-    made = Judging(runs, revision, transport)
-    found = {rule: method() for rule, method in made.methods().items()}
+    found = {rule: Judging(rule, runs, revision, transport).finding() for rule in CLIENT_RULES}
     return {rule: finding for rule, finding in found.items() if finding is not None}
 
 
 class Judging:
-    """The verdicts on one client."""
+    """The verdict on one client by one ``rule``."""
 
-    def __init__(self, runs: Runs, revision: Revision, transport: str) -> None:
+    def __init__(self, rule: str, runs: Runs, revision: Revision, transport: str) -> None:
+        self.rule = rule
         self.runs = runs
         self.revision = revision
         self.transport = transport
 
-    def methods(self) -> dict[str, Callable[[], Finding | None]]:
-        """Returns the method that judges each rule."""
+    def finding(self) -> Finding | None:
+        """Returns the finding on the rule; ``None`` if no run was made for it."""
         return {
-            "K-01": lambda: self._gives_up("K-01", "limit"),
-            "K-02": self._stopped,
-            "K-03": lambda: self._signals("K-03", "every cancel was the right one"),
-            "K-04": lambda: self._signals("K-04", "every cancel named a request in progress, once"),
+            "K-01": lambda: self._of_call("limit", self._gives_up),
+            "K-02": lambda: self._of_call("stop", self._stopped),
+            "K-03": lambda: self._signals("every cancel was the right one"),
+            "K-04": lambda: self._signals("every cancel named a request in progress, once"),
             "K-05": self._initialize,
-            "K-06": self._task,
+            "K-06": lambda: self._violated() or self._of_call("task", self._task),
             "K-07": self._late_result,
             "K-08": self._late_progress,
             "K-09": self._crossing,
-            "K-10": self._question,
-            "K-11": self._unknown_cancel,
+            "K-10": lambda: self._of_call("question", self._question),
+            "K-11": lambda: self._of_call("unknown-cancel", self._unknown_cancel),
             "K-12": self._ids,
-            "K-13": self._progress,
+            "K-13": lambda: self._of_call("progress", self._progress),
             "K-14": self._exit,
             "K-15": self._left,
             "K-16": self._interrupted,
             "K-17": self._reason,
             "K-18": lambda: judged(self.runs, self.transport),
-        }
+        }[self.rule]()
+
+    def _of_call(self, name: str, judge: Callable[[ObservedRun, ObservedCall], Finding]) -> Finding | None:
+        """Judges the run ``name`` by its call; returns ``None`` if it was not made."""
+        observed = self.runs.get(name)
+        if observed is None:
+            return None
+        call = observed.call
+        return self._unseen(not_called(observed)) if call is None else judge(observed, call)
 
     # -- findings ------------------------------------------------------------------------------------------------
 
-    def _found(self, rule: str, verdict: Verdict, sentence: str, *evidence: EvidenceItem) -> Finding:
-        return Finding(rule, verdict, sentence, evidence)
+    def _found(self, verdict: Verdict, sentence: str, *evidence: EvidenceItem) -> Finding:
+        return Finding(self.rule, verdict, sentence, evidence)
 
-    def _passed(self, rule: str, sentence: str, *evidence: EvidenceItem) -> Finding:
-        return self._found(rule, Verdict.PASS, sentence, *evidence)
+    def _passed(self, sentence: str, *evidence: EvidenceItem) -> Finding:
+        return self._found(Verdict.PASS, sentence, *evidence)
 
-    def _broken(self, rule: str, sentence: str, *evidence: EvidenceItem) -> Finding:
-        level = CLIENT_RULES[rule].clause(self.revision, self.transport).level
-        verdict = Verdict.FAIL if level is Strength.MUST else Verdict.WARNING
-        return self._found(rule, verdict, sentence, *evidence)
+    def _broken(self, sentence: str, *evidence: EvidenceItem) -> Finding:
+        level = CLIENT_RULES[self.rule].clause(self.revision, self.transport).level
+        return self._found(Verdict.FAIL if level is Strength.MUST else Verdict.WARNING, sentence, *evidence)
 
-    def _unseen(self, rule: str, sentence: str, *evidence: EvidenceItem) -> Finding:
-        return self._found(rule, Verdict.NOT_OBSERVABLE, sentence, *evidence)
+    def _unseen(self, sentence: str, *evidence: EvidenceItem) -> Finding:
+        return self._found(Verdict.NOT_OBSERVABLE, sentence, *evidence)
 
-    def _inapplicable(self, rule: str, sentence: str) -> Finding:
-        return self._found(rule, Verdict.NOT_APPLICABLE, sentence)
+    def _inapplicable(self, sentence: str) -> Finding:
+        return self._found(Verdict.NOT_APPLICABLE, sentence)
 
-    def _violated(self, rule: str, runs: Runs | None = None) -> Finding | None:
-        """Returns the finding that a rule is broken by violations that a tap sees, in any run; ``None`` without any."""
+    def _violated(self, runs: Runs | None = None) -> Finding | None:
+        """Returns the finding that the rule is broken by violations that a tap sees; ``None`` without any."""
         told: list[EvidenceItem] = []
         for name, observed in (self.runs if runs is None else runs).items():
             since = observed.call.at if observed.call is not None else observed.began
             told += [
                 EvidenceItem(f"{name}: {each.detail}", each.at - since)
                 for each in observed.violations()
-                if BREAKS.get(each.rule) == rule and not self._is_harm(name, each)
+                if BREAKS.get(each.rule) == self.rule and not self._is_harm(name, each)
             ]
-        return self._broken(rule, told[0].what.partition(": ")[2], *told[:5]) if told else None
+        return self._broken(told[0].what.partition(": ")[2], *told[:5]) if told else None
 
     def _is_harm(self, name: str, violation: Violation) -> bool:
         """Whether a client broke a rule because it never had the answer of a call, which is judged as harm."""
@@ -149,73 +156,53 @@ class Judging:
 
     # -- what a client gave up -----------------------------------------------------------------------------------
 
-    def _gives_up(self, rule: str, name: str) -> Finding | None:
+    def _gives_up(self, observed: ObservedRun, call: ObservedCall) -> Finding:
         """Judges whether a call that the client gave up was cancelled."""
-        observed = self.runs.get(name)
-        if observed is None:
-            return None
-        call = observed.call
-        if call is None:
-            return self._unseen(rule, not_called(observed))
+        is_signalled = observed.experiment in SIGNALS
         told = list(timeline(observed, call))
         late = call.answered_at is not None and (call.cancelled_at or 0.0) > call.answered_at
         # The end of a client closes its streams as well, so a closed stream is a cancel only where it goes on after it.
-        if call.cancelled_at is not None and not observed.cancels(call) and name not in SIGNALS:
-            return self._unseen(
-                rule, "its stream was closed, and it made no next call: it may have ended", *told
-            )
+        if call.cancelled_at is not None and not observed.cancels(call) and not is_signalled:
+            return self._unseen("its stream was closed, and it made no next call: it may have ended", *told)
         if call.cancelled_at is not None and not late:
             after = f"{lag(call)} after the call"
-            if name in SIGNALS and observed.exit is not None and observed.acted_at is not None:
+            if is_signalled and observed.exit is not None and observed.acted_at is not None:
                 after = f"after {max(0.0, call.cancelled_at - observed.acted_at):.2f} s"
-            return self._passed(rule, f"cancelled {after} {way(call)}", *told)
+            return self._passed(f"cancelled {after} {way(call)}", *told)
         sign, disconnected = observed.sign(call), observed.disconnected_at(call)
         if sign is None and disconnected is not None and answered_before(observed, call, disconnected):
             disconnected = None  # The client waited for the answer.
         # Ending the server ends its work, too: that is neither a cancel nor a forgotten call.
         # Only a client that continued, or waited, had time for a cancel.
         stayed = sign is not None and disconnected is not None and disconnected - sign[0] >= CANCEL_SECONDS
-        if sign is not None and (
-            disconnected is None or stayed or went_on_before(observed, call, disconnected)
-        ):
-            return self._broken(
-                rule, f"{sign[1]}, and sent {'its cancel after the answer' if late else 'no cancel'}", *told
-            )
+        had_time = disconnected is None or stayed or went_on_before(observed, call, disconnected)
+        if sign is not None and had_time:
+            sent = "its cancel after the answer" if late else "no cancel"
+            return self._broken(f"{sign[1]}, and sent {sent}", *told)
         if disconnected is not None:
             what = "session" if observed.transport == "http" else "server"
             why = f"it ends the {what}, {disconnected - call.at:.2f} s after the call, and sends no cancel"
-            return self._unseen(rule, f"{why}: neither the one nor the other" if sign else why, *told)
+            return self._unseen(f"{why}: neither the one nor the other" if sign else why, *told)
         waited = (observed.ended_at or call.answered_at or call.at) - call.at
         text = f"no sign that the client gave up: no cancel, output, or next call in {waited:.0f} s"
-        return self._unseen(rule, f"{text}{ended(observed)}", *told)
+        return self._unseen(f"{text}{ended(observed)}", *told)
 
-    def _stopped(self) -> Finding | None:
-        found = self._gives_up("K-02", "stop")
-        stop = self.runs.get("stop")
-        if found is None or stop is None or stop.call is None:
-            return found
+    def _stopped(self, stop: ObservedRun, call: ObservedCall) -> Finding:
+        found = self._gives_up(stop, call)
         # A client that cannot stop a call reaches its limit in this run as well, which is no stop.
         # The limit may include the time before the call, so that it seems shorter here.
-        after, limit = (
-            given_up_after(stop, stop.call),
-            min(filter(None, (self.limit(), stop.timeout)), default=0.0),
-        )
-        if found.verdict is Verdict.PASS and stop.call.cancelled_at is not None:
-            after = stop.call.cancelled_at - stop.call.at
+        after = given_up_after(stop, call)
+        limit = min(filter(None, (limit_of(self.runs), stop.timeout)), default=0.0)
+        if found.verdict is Verdict.PASS and call.cancelled_at is not None:
+            after = call.cancelled_at - call.at
         if after is not None and limit and after >= REACHED_SHARE * limit:
             what = "cancelled the call" if found.verdict is Verdict.PASS else "gave the call up"
             text = f"it {what} after {after:.2f} s, as at its limit: a stop was not seen"
-            return self._unseen("K-02", text, *found.evidence)
+            return self._unseen(text, *found.evidence)
         return found
 
-    def limit(self) -> float:
-        """Returns the seconds after which the client gives a call up by itself; 0 if that was not seen."""
-        observed = self.runs.get("limit")
-        after = None if observed is None or observed.call is None else given_up_after(observed, observed.call)
-        return after or 0.0
-
-    def _signals(self, rule: str, sentence: str) -> Finding | None:
-        if (broken := self._violated(rule)) is not None or not self.runs:
+    def _signals(self, sentence: str) -> Finding | None:
+        if (broken := self._violated()) is not None or not self.runs:
             return broken
         cancelled = [
             (name, call)
@@ -224,21 +211,21 @@ class Judging:
             if call.signal is not None and observed.cancels(call)
         ]
         if not cancelled:
-            return self._unseen(rule, "it sent no cancel")
-        if rule == "K-04":
+            return self._unseen("it sent no cancel")
+        if self.rule == "K-04":
             if needless := self._needless():
-                return self._broken(rule, "it cancelled calls that had been answered", *needless[:5])
+                return self._broken("it cancelled calls that had been answered", *needless[:5])
             closes = any(call.signal is Signal.STREAM_CLOSED for _, call in cancelled)
             cancelled = [each for each in cancelled if each[1].signal is Signal.NOTIFICATION]
             if not cancelled and closes:
-                return self._inapplicable(rule, "it cancels by closing streams, which names no request")
+                return self._inapplicable("it cancels by closing streams, which names no request")
         if not cancelled:
-            return self._unseen(rule, "it sent no cancel that names a request")
+            return self._unseen("it sent no cancel that names a request")
         told = (
             EvidenceItem(f"{name}: cancelled {way(call)}", (call.cancelled_at or 0) - call.at)
             for name, call in cancelled
         )
-        return self._passed(rule, f"{sentence} ({len(cancelled)} seen)", *told)
+        return self._passed(f"{sentence} ({len(cancelled)} seen)", *told)
 
     def _needless(self) -> list[EvidenceItem]:
         """Returns the cancels of calls that had their answer long before a limit: nothing else can be their reason.
@@ -258,7 +245,7 @@ class Judging:
         ]
 
     def _initialize(self) -> Finding | None:
-        if (broken := self._violated("K-05")) is not None:
+        if (broken := self._violated()) is not None:
             return broken
         observed = self.runs.get("initialize")
         if observed is None:
@@ -267,61 +254,44 @@ class Judging:
         stray = next((each for each in observed.violations() if each.rule == "cancel-unknown"), None)
         if stray is not None and observed.initialize_at is not None:
             at = EvidenceItem(stray.detail, stray.at - observed.initialize_at)
-            return self._broken("K-05", f"{stray.detail}, while nothing but initialize was in progress", at)
+            return self._broken(f"{stray.detail}, while nothing but initialize was in progress", at)
         if observed.initialize_at is None:
-            speaks = (
-                "it speaks 2026-07-28 alone, which has no initialize"
-                if observed.requests
-                else not_called(observed)
-            )
-            verdict = Verdict.NOT_APPLICABLE if observed.requests else Verdict.NOT_OBSERVABLE
-            return self._found("K-05", verdict, speaks)
+            if observed.requests:
+                return self._inapplicable("it speaks 2026-07-28 alone, which has no initialize")
+            return self._unseen(not_called(observed))
         line, left = observed.gave_up, observed.abandoned_at
         marks = [] if line is None else [(line.at, line.words)]
         # The client started earlier servers only to find out their protocol version.
         over = [each.over_at for each in observed.servers[-1:]]
         over = [at for at in over if at and not (observed.stopped and at >= observed.stopped_at)]
-        marks += [
-            (at, "it gave up") for at in (*over, left, None if observed.stopped else observed.ended_at) if at
-        ]
+        ended_at = None if observed.stopped else observed.ended_at
+        marks += [(at, "it gave up") for at in (*over, left, ended_at) if at]
         if not marks:
-            return self._unseen(
-                "K-05", "no sign that the client gave up: it waited for the handshake to the end"
-            )
+            return self._unseen("no sign that the client gave up: it waited for the handshake to the end")
         gave_up, after = min(marks), min(marks)[0] - observed.began
         told = [EvidenceItem("it sent initialize", observed.initialize_at - observed.began)]
         if observed.servers:
             told.insert(0, EvidenceItem("it started the server", observed.servers[-1].began - observed.began))
         told.append(EvidenceItem(gave_up[1], after))
         if line is None and (crashed(observed) or after < REACHED_SHARE * observed.timeout):
-            return self._unseen("K-05", f"it was not seen to reach its limit{ended(observed)}", *told)
+            return self._unseen(f"it was not seen to reach its limit{ended(observed)}", *told)
         # What a client sent just before it closed the connection may be lost with that.
         if observed.transport == "http" and left is not None and left - gave_up[0] < CONNECTION_END_SECONDS:
             told.append(EvidenceItem("it closed its connection", left - observed.began))
             text = "it closed its connection as it gave up: a cancel may have been lost with that"
-            return self._unseen("K-05", text, *told)
-        return self._passed(
-            "K-05", f"it gave up {after:.1f} s after its start, and did not cancel initialize", *told
-        )
+            return self._unseen(text, *told)
+        return self._passed(f"it gave up {after:.1f} s after its start, and did not cancel initialize", *told)
 
-    def _task(self) -> Finding | None:
-        if (broken := self._violated("K-06")) is not None:
-            return broken
-        observed = self.runs.get("task")
-        if observed is None:
-            return None
-        call = observed.call
-        if call is None:
-            return self._unseen("K-06", not_called(observed))
+    def _task(self, observed: ObservedRun, call: ObservedCall) -> Finding:
         if not call.is_task:
-            return self._inapplicable("K-06", "it asks for no task")
+            return self._inapplicable("it asks for no task")
         if call.signal is Signal.TASKS_CANCEL:
             told = timeline(observed, call)
-            return self._passed("K-06", "the task was cancelled by tasks/cancel", *told)
+            return self._passed("the task was cancelled by tasks/cancel", *told)
         if observed.strays:
             text = f"it cancelled {observed.strays[0]}, which is not a task of the server"
-            return self._broken("K-06", text, *timeline(observed, call))
-        return self._unseen("K-06", "it did not cancel the task", *timeline(observed, call))
+            return self._broken(text, *timeline(observed, call))
+        return self._unseen("it did not cancel the task", *timeline(observed, call))
 
     # -- what may do harm ----------------------------------------------------------------------------------------
 
@@ -334,40 +304,31 @@ class Judging:
         observed = self.runs[name]
         return harm(observed, self._control(name))
 
-    def _harmless(self, rule: str, name: str, what: str) -> Finding | None:
+    def _harmless(self, name: str, what: str) -> Finding | None:
         """Judges whether the judge's action did no harm."""
-        observed = self.runs.get(name)
-        if observed is None:
-            return None
-        if observed.call is None:
-            return self._unseen(rule, not_called(observed))
+        return self._of_call(name, lambda observed, call: self._no_harm(name, what, observed, call))
+
+    def _no_harm(self, name: str, what: str, observed: ObservedRun, call: ObservedCall) -> Finding:
         if observed.acted_at is None:
-            closed = observed.call.closed_at is not None or observed.call.signal is Signal.STREAM_CLOSED
-            why = (
-                "it closed the stream of its call"
-                if closed
-                else "no call was given up while its connection stayed"
-            )
-            return self._unseen(rule, f"{why}: {what} could not come", *timeline(observed, observed.call))
+            closed = call.closed_at is not None or call.signal is Signal.STREAM_CLOSED
+            kept = "no call was given up while its connection stayed"
+            why = "it closed the stream of its call" if closed else kept
+            return self._unseen(f"{why}: {what} could not come", *timeline(observed, call))
         found, worked = self._harmed(name), settled(observed, self._control(name))
         # A line of output about it is harm for K-07, but not for K-09 if the client continues to work.
-        if rule == "K-09" and worked:
+        if self.rule == "K-09" and worked:
             found = [each for each in found if not each.kind.startswith("line ")]
-        told = harmed_timeline(observed, observed.call, what, found)
+        told = harmed_timeline(observed, call, what, found)
         if found:
-            return self._broken(rule, found[0].words, *told)
+            return self._broken(found[0].words, *told)
         if worked:
-            return self._passed(rule, f"nothing surfaced after {what}: {worked}", *told)
-        made = (
-            "it made its next call, and nothing shows what came of that"
-            if observed.went_on
-            else "it made no next call"
-        )
-        return self._unseen(rule, f"nothing surfaced after {what}, but {made}", *told)
+            return self._passed(f"nothing surfaced after {what}: {worked}", *told)
+        made = "its next call, and nothing shows what came of that" if observed.went_on else "no next call"
+        return self._unseen(f"nothing surfaced after {what}, but it made {made}", *told)
 
     def _late_result(self) -> Finding | None:
         found = [
-            self._harmless("K-07", name, f"{what} after the client gave up")
+            self._harmless(name, f"{what} after the client gave up")
             for name, what in (("limit", "a result"), ("stop", "an error"))
         ]
         return worst(found)
@@ -375,14 +336,14 @@ class Judging:
     def _late_progress(self) -> Finding | None:
         observed = self.runs.get("late-progress")
         if observed is not None and observed.call is not None and not observed.call.reports:
-            return self._inapplicable("K-08", "its call asks for no progress")
-        return self._harmless("K-08", "late-progress", "progress after the client gave up")
+            return self._inapplicable("its call asks for no progress")
+        return self._harmless("late-progress", "progress after the client gave up")
 
     def _crossing(self) -> Finding | None:
         alone = self.runs.get("crossing, cancel first")
         if alone is not None and alone.call is not None and alone.call.cancelled_at is None:
-            return self._unseen("K-09", "it sent no cancel, so none crossed an answer")
-        first = self._harmless("K-09", "crossing, cancel first", "a result at the moment of the cancel")
+            return self._unseen("it sent no cancel, so none crossed an answer")
+        first = self._harmless("crossing, cancel first", "a result at the moment of the cancel")
         observed = self.runs.get("crossing, answer first")
         if observed is None or observed.acted_at is None or observed.call is None:
             return first
@@ -395,117 +356,93 @@ class Judging:
         ]
         if found:
             told = harmed_timeline(observed, observed.call, "a result just before the limit", found)
-            return self._broken("K-09", found[0].words, *told)
+            return self._broken(found[0].words, *told)
         return first
 
-    def _question(self) -> Finding | None:
-        observed = self.runs.get("question")
-        if observed is None:
-            return None
-        if observed.call is None:
-            return self._unseen("K-10", not_called(observed))
+    def _question(self, observed: ObservedRun, call: ObservedCall) -> Finding:
         if self._era(observed).modern:
-            return self._inapplicable(
-                "K-10", "a server of 2026-07-28 asks in its results, and takes nothing back"
-            )
+            return self._inapplicable("a server of 2026-07-28 asks in its results, and takes nothing back")
         if not observed.asks:
-            return self._inapplicable("K-10", "it declares nothing that a server could ask for")
-        return self._taken_back(observed, observed.call)
+            return self._inapplicable("it declares nothing that a server could ask for")
+        return self._taken_back(observed, call)
 
     def _taken_back(self, observed: ObservedRun, call: ObservedCall) -> Finding:
         """Judges the client's answers to the questions that were taken back, which are all but the first one."""
         first, *others = observed.questions or [ObservedQuestion("", call.at)]
         if first.answered_at is None or not others:
-            return self._unseen("K-10", "it did not answer a question that was not taken back")
+            return self._unseen("it did not answer a question that was not taken back")
         took = first.answered_at - first.asked_at
         marks = [(first.answered_at, "it answered the first question")]
         for name, each in zip(("second", "third"), others, strict=False):
-            marks += [
-                (at, what)
-                for at, what in (
-                    (each.taken_back_at, f"the {name} question was taken back"),
-                    (each.answered_at, f"it answered the {name} question"),
-                )
-                if at is not None
-            ]
+            if each.taken_back_at is not None:
+                marks.append((each.taken_back_at, f"the {name} question was taken back"))
+            if each.answered_at is not None:
+                marks.append((each.answered_at, f"it answered the {name} question"))
         told = [EvidenceItem(what, at - call.at) for at, what in sorted(marks)]
         crossed = ""
         for name, each in zip(("second", "third"), others, strict=False):
-            if (
-                each.answered_at is None
-                or each.taken_back_at is None
-                or each.answered_at < each.taken_back_at
-            ):
+            if each.answered_at is None or each.taken_back_at is None:
+                continue
+            if each.answered_at < each.taken_back_at:
                 continue
             late, quick = each.answered_at - each.taken_back_at, each.answered_at - each.asked_at < took / 4
             text = f"it answered {late:.2f} s after the {name} question was taken back"
             if each.is_error and not first.is_error:
-                return self._broken("K-10", f"{text}, with an error", *told)
+                return self._broken(f"{text}, with an error", *told)
             # An immediate answer of a client that is slow otherwise is a reaction to the withdrawal.
             if late > CROSSING_SECONDS or (quick and took >= UNHURRIED_SECONDS):
-                return self._broken("K-10", text, *told)
+                return self._broken(text, *told)
             crossed = f"its answer crossed the cancel ({late:.2f} s after it)"
         if (found := self._harmed("question")) and observed.acted_at is not None:
             told = harmed_timeline(observed, call, "the second question was taken back", found)
-            return self._broken("K-10", found[0].words, *told)
+            return self._broken(found[0].words, *told)
         # A slow client gets as long as its first answer took; otherwise its silence shows nothing.
         if observed.watched < took:
             text = "its call was over before it had the time in which it answered the first one"
-            return self._unseen("K-10", text, *told)
+            return self._unseen(text, *told)
         worked = settled(observed, self._control("question"))
         if crossed or not worked:
             text = crossed or "no question was answered, but it made no next call that shows that it works on"
-            return self._unseen("K-10", text, *told)
+            return self._unseen(text, *told)
         text = f"no question was answered that was taken back (watched {observed.watched:.1f} s): {worked}"
-        return self._passed("K-10", text, *told)
+        return self._passed(text, *told)
 
-    def _unknown_cancel(self) -> Finding | None:
-        observed = self.runs.get("unknown-cancel")
-        if observed is None:
-            return None
-        if observed.call is None or observed.acted_at is None:
-            return self._unseen("K-11", not_called(observed))
-        found, control = self._harmed("unknown-cancel"), self._control("unknown-cancel")
-        told = harmed_timeline(
-            observed, observed.call, "unknown ids were cancelled, and the call was answered", found
-        )
+    def _unknown_cancel(self, observed: ObservedRun, call: ObservedCall) -> Finding:
+        if observed.acted_at is None:
+            return self._unseen(not_called(observed))
+        found = self._harmed("unknown-cancel")
+        told = harmed_timeline(observed, call, "unknown ids were cancelled, and the call was answered", found)
         if found:
-            return self._broken("K-11", found[0].words, *told)
-        if worked := settled(observed, control):
-            return self._passed("K-11", f"it went on: {worked}", *told)
-        return self._unseen("K-11", "it made no next call that shows that it works on", *told)
+            return self._broken(found[0].words, *told)
+        if worked := settled(observed, self._control("unknown-cancel")):
+            return self._passed(f"it went on: {worked}", *told)
+        return self._unseen("it made no next call that shows that it works on", *told)
 
     # -- ids and limits ------------------------------------------------------------------------------------------
 
     def _ids(self) -> Finding | None:
         # Over HTTP 2026-07-28 has no sessions: nothing tells two clients of one program apart, which both count ids from 1.
         sure = {name: each for name, each in self.runs.items() if not self._is_sessionless(each)}
-        if (broken := self._violated("K-12", sure)) is not None:
+        if (broken := self._violated(sure)) is not None:
             return broken
-        if (broken := self._violated("K-12")) is not None:
+        if (broken := self._violated()) is not None:
             text = f"{broken.sentence}, perhaps by another client of the program"
-            return self._unseen("K-12", text, *broken.evidence)
+            return self._unseen(text, *broken.evidence)
         if "ids" not in self.runs:
             return None
         calls, every = len(self.runs["ids"].nexts), sum(each.requests for each in self.runs.values())
         if calls < FEW:
-            return self._unseen("K-12", f"it made {calls} calls where {FEW} are needed")
+            return self._unseen(f"it made {calls} calls where {FEW} are needed")
         told = (EvidenceItem(f"{name}: {each.requests} requests") for name, each in self.runs.items())
-        return self._passed(
-            "K-12", f"{every} requests in {len(self.runs)} runs, none with an id or a token in use", *told
-        )
+        text = f"{every} requests in {len(self.runs)} runs, none with an id or a token in use"
+        return self._passed(text, *told)
 
-    def _progress(self) -> Finding | None:
-        observed = self.runs.get("progress")
-        if observed is None:
-            return None
-        call, limit = observed.call, self.limit()
-        if call is None:
-            return self._unseen("K-13", not_called(observed))
+    def _progress(self, observed: ObservedRun, call: ObservedCall) -> Finding:
+        limit = limit_of(self.runs)
         if not call.reports:
-            return self._inapplicable("K-13", "its call asks for no progress")
+            return self._inapplicable("its call asks for no progress")
         if not limit:
-            return self._unseen("K-13", "its limit without progress was not seen")
+            return self._unseen("its limit without progress was not seen")
         after = given_up_after(observed, call)
         disconnected = min(filter(None, (observed.disconnected_at(call), call.closed_at)), default=None)
         if after is None and disconnected is not None and disconnected - call.at <= observed.watched:
@@ -515,22 +452,18 @@ class Judging:
         if after is not None and after < 1.5 * limit:
             # Progress that arrived too late resets nothing, which is no fault of the client.
             if observed.held_up > REACHED_SHARE * limit:
-                return self._unseen(
-                    "K-13", f"progress was held up for {observed.held_up:.1f} s: the machine is busy"
-                )
-            return self._inapplicable(
-                "K-13", f"progress does not reset its limit: it gave up after {after:.1f} s"
-            )
+                return self._unseen(f"progress was held up for {observed.held_up:.1f} s: the machine is busy")
+            return self._inapplicable(f"progress does not reset its limit: it gave up after {after:.1f} s")
         if after is not None and observed.maximum and after > LATE_SHARE * observed.maximum + CANCEL_SECONDS:
             text = f"it gave up after {after:.1f} s, though its maximum is {observed.maximum:g} s"
-            return self._broken("K-13", text, *timeline(observed, call))
+            return self._broken(text, *timeline(observed, call))
         if after is not None:
             text = f"progress reset its limit of {limit:.1f} s, and it gave up after {after:.1f} s"
-            return self._passed("K-13", text, *timeline(observed, call))
+            return self._passed(text, *timeline(observed, call))
         text = f"it waited for {observed.watched:.1f} s while progress came, and no maximum ended that"
         if observed.maximum:
-            return self._broken("K-13", f"{text}, though its maximum is {observed.maximum:g} s")
-        return self._unseen("K-13", f"{text} (--max-timeout S says which one it has)")
+            return self._broken(f"{text}, though its maximum is {observed.maximum:g} s")
+        return self._unseen(f"{text} (--max-timeout S says which one it has)")
 
     # -- what is left --------------------------------------------------------------------------------------------
 
@@ -539,50 +472,42 @@ class Judging:
         if observed is None:
             return None
         if not observed.requests:
-            return self._unseen("K-14", not_called(observed))
+            return self._unseen(not_called(observed))
         if observed.stopped:
-            return self._unseen("K-14", "it did not exit on its own")
+            return self._unseen("it did not exit on its own")
         if observed.exit:
-            return self._unseen("K-14", f"no normal exit: it{ended(observed).removeprefix(', and')}")
+            return self._unseen(f"no normal exit: it{ended(observed).removeprefix(', and')}")
         if self.transport == "http":
             return self._session(observed)
         told = tuple(ends(observed))
         if any(each.left for each in observed.servers):
-            return self._broken(
-                "K-14", "it ended and left its server behind, which ignores the end of its stdin", *told
-            )
+            text = "it ended and left its server behind, which ignores the end of its stdin"
+            return self._broken(text, *told)
         for each in observed.servers:
             closed, first = each.stdin_closed_at, min((at for at, _ in each.signals), default=each.ended_at)
             # The specification's order: stdin closed, then SIGTERM, then SIGKILL. A signal that was sent just after the
             # closing may arrive before it.
             if closed is None or (first is not None and first < closed - TIE_SECONDS):
-                return self._broken("K-14", "its server was ended before its stdin was closed", *told)
-        steps = (
-            "stdin closed, then SIGTERM, then killed"
-            if observed.servers[0].signals
-            else "stdin closed, then killed"
-        )
-        return self._passed("K-14", f"the server was ended: {steps}", *told)
+                return self._broken("its server was ended before its stdin was closed", *told)
+        signalled = "SIGTERM, then " * bool(observed.servers[0].signals)
+        return self._passed(f"the server was ended: stdin closed, then {signalled}killed", *told)
 
     def _session(self, observed: ObservedRun) -> Finding:
         """Judges over HTTP whether the client deleted each session that it opened."""
         if not observed.sessions and self._era(observed).modern:
-            return self._inapplicable("K-14", "2026-07-28 has no sessions")
+            return self._inapplicable("2026-07-28 has no sessions")
         if not observed.sessions:
-            return self._unseen("K-14", f"it opened no session{ended(observed)}")
+            return self._unseen(f"it opened no session{ended(observed)}")
         marks = [(observed.ended_at or observed.began, client_ended(observed))]
         for number, each in enumerate(observed.sessions, 1):
-            name = f"session {number}"
-            marks += [
-                (at, f"{name} was {what}")
-                for at, what in ((each.began, "used"), (each.deleted_at, "deleted"))
-                if at
-            ]
+            marks.append((each.began, f"session {number} was used"))
+            if each.deleted_at is not None:
+                marks.append((each.deleted_at, f"session {number} was deleted"))
         told = [EvidenceItem(what, at - observed.began) for at, what in sorted(marks)]
         if left := sum(each.deleted_at is None for each in observed.sessions):
             of = f" ({left} of {len(observed.sessions)})" if len(observed.sessions) > 1 else ""
-            return self._broken("K-14", f"it ended and did not delete its session{of}", *told)
-        return self._passed("K-14", "it deleted its session", *told)
+            return self._broken(f"it ended and did not delete its session{of}", *told)
+        return self._passed("it deleted its session", *told)
 
     def _era(self, observed: ObservedRun) -> Revision:
         """Returns the protocol version of a run."""
@@ -594,7 +519,7 @@ class Judging:
 
     def _left(self) -> Finding | None:
         if self.transport == "http" and not self.runs.keys().isdisjoint(SIGNALS):
-            return self._inapplicable("K-15", "over HTTP it starts no server")
+            return self._inapplicable("over HTTP it starts no server")
         left: list[str] = []
         ended: list[str] = []
         why: list[str] = []
@@ -615,22 +540,17 @@ class Judging:
                     for each in ends(observed)
                 ]
         if left:
-            text = (
-                f"left behind at {', '.join(left)}: a server that ignores the end of its stdin, and SIGTERM"
-            )
-            return self._broken("K-15", text, *told)
+            text = "a server that ignores the end of its stdin, and SIGTERM"
+            return self._broken(f"left behind at {', '.join(left)}: {text}", *told)
         if ended:
             also = f" ({'; '.join(why)})" if why else ""
-            return self._passed("K-15", f"nothing was left at {', '.join(ended)}{also}", *told)
-        return self._unseen("K-15", why[0]) if why else None
+            return self._passed(f"nothing was left at {', '.join(ended)}{also}", *told)
+        return self._unseen(why[0]) if why else None
 
     def _interrupted(self) -> Finding | None:
         """Judges each signal separately: a cancel at one says nothing about the other."""
-        found = {
-            name: finding
-            for name in ("sigint", "sigterm")
-            if (finding := self._gives_up("K-16", name)) is not None
-        }
+        judged = {name: self._of_call(name, self._gives_up) for name in ("sigint", "sigterm")}
+        found = {name: finding for name, finding in judged.items() if finding is not None}
         cancels = [SIGNALS[name] for name, each in found.items() if each.verdict is Verdict.PASS]
         for name, finding in found.items():
             observed = self.runs[name]
@@ -640,7 +560,7 @@ class Judging:
             if cancels and handled and ends_server and finding.verdict is Verdict.NOT_OBSERVABLE:
                 what = "session" if observed.transport == "http" else "server"
                 text = f"it ended the {what} and sent no cancel, which it sends at {cancels[0]}"
-                found[name] = self._broken("K-16", text, *finding.evidence)
+                found[name] = self._broken(text, *finding.evidence)
         if not found:
             return None
         broken = worst([each for each in found.values() if each.verdict in BAD])
@@ -652,7 +572,7 @@ class Judging:
             for name, each in found.items()
             for item in each.evidence
         ]
-        return self._found("K-16", shown.verdict, text, *told)
+        return self._found(shown.verdict, text, *told)
 
     def _reason(self) -> Finding | None:
         cancelled = [
@@ -664,7 +584,7 @@ class Judging:
         if not self.runs:
             return None
         if not cancelled:
-            return self._unseen("K-17", "no cancel was seen that can carry a reason")
+            return self._unseen("no cancel was seen that can carry a reason")
         reasons = [call.reason for call in cancelled]
         told = [
             EvidenceItem(f"a cancel with {shown(call.reason)}", (call.cancelled_at or 0) - call.at)
@@ -673,14 +593,21 @@ class Judging:
         ]
         odd = next((each for each in reasons if each is not None and not isinstance(each, str)), None)
         if odd is not None:
-            return self._broken("K-17", f"the reason is not text: {shown(odd)}", *told)
+            return self._broken(f"the reason is not text: {shown(odd)}", *told)
         texts = list(dict.fromkeys(str(each) for each in reasons if each))
         raw = next((each for each in texts if MADE_FOR_PROGRAMS.search(each)), None)
         if raw is not None:
-            return self._broken("K-17", f"the reason is an error for programs: {shown(raw)}", *told)
+            return self._broken(f"the reason is an error for programs: {shown(raw)}", *told)
         if not texts:
-            return self._unseen("K-17", "its cancels give no reason")
-        return self._passed("K-17", ", ".join(map(shown, texts[:3])), *told)
+            return self._unseen("its cancels give no reason")
+        return self._passed(", ".join(map(shown, texts[:3])), *told)
+
+
+def limit_of(runs: Runs) -> float:
+    """Returns the seconds after which the client gives a call up by itself; 0 if that was not seen."""
+    observed = runs.get("limit")
+    after = None if observed is None or observed.call is None else given_up_after(observed, observed.call)
+    return after or 0.0
 
 
 def worst(found: list[Finding | None]) -> Finding | None:
