@@ -26,10 +26,10 @@ _STEP: Final = re.compile(r'"progress":\s*(-?[\d.]+)')
 
 async def delivered_twice(trial: Trial) -> None:
     """Judges P-34: sends the same request again, in the same session."""
-    if trial.control.answer is None or trial.control.answer.fails:
-        trial.give_up(
-            REPEAT_RULE, NO_END if trial.control.answer is None else "the tool fails without any repeat"
-        )
+    if trial.control.answer is None:
+        trial.give_up(REPEAT_RULE, NO_END)
+    if trial.control.answer.fails:
+        trial.give_up(REPEAT_RULE, "the tool fails without any repeat")
     first = await trial.begin()
     await trial.connection.quiet(first.sent_at + trial.mid)
     trial.in_flight(REPEAT_RULE, first)
@@ -64,9 +64,8 @@ async def _again(trial: Trial, first: Trace, when: str) -> str:
         if not (first.over() or second.responses):
             await first.answered(connection.now() + trial.server.patience)
         await connection.quiet(end + WORK_SECONDS)
-        trial.evidence += [
-            each.evidence(response) for each in (first, second) for response in each.responses[:2]
-        ]
+        for each in (first, second):
+            trial.evidence += map(each.evidence, each.responses[:2])
         return _words(trial, first, second, when)
     finally:
         await other.close()
@@ -110,9 +109,8 @@ def _ran(trial: Trial, first: Trace, second: Trace, results: list[Arrival]) -> s
     if len(progress) >= SOME and spread >= WORK_SECONDS:  # a stored answer arrives immediately
         return f"{len(progress)} progress messages came after the answer"
     for trace in (first, second):
-        steps = [
-            float(found[1]) for each in trace.progress() if (found := _STEP.search(each.frame)) is not None
-        ]
+        found = (_STEP.search(each.frame) for each in trace.progress())
+        steps = [float(each[1]) for each in found if each is not None]
         if any(late <= early for early, late in pairwise(steps)):
             return "its progress began again"
     own = [each for each in second.responses if not each.fails]

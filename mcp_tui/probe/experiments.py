@@ -106,12 +106,11 @@ def _post(trial: Trial, trace: Trace) -> None:
     elif (accepted_at := connection.accepted_at.get(CANCEL_METHOD)) is not None:
         took = accepted_at - cancel_at
         remaining = trial.control.length - (cancel_at - trace.sent_at)
+        after = f"after {took:.2f} s"
         if took > max(TRANSIT, judging.END * remaining):
-            trial.warned(
-                "P-25", f"the POST of the cancel was answered after {took:.2f} s, when the tool had ended"
-            )
+            trial.warned("P-25", f"the POST of the cancel was answered {after}, when the tool had ended")
         else:
-            trial.passed("P-25", f"the POST of the cancel was accepted after {took:.2f} s")
+            trial.passed("P-25", f"the POST of the cancel was accepted {after}")
     elif connection.lost:
         trial.unseen("P-25", connection.lost)
     else:
@@ -139,8 +138,9 @@ async def _closing(trial: Trial, observation: Observation, work: Finding) -> Fin
         return found
     how = judging.ran_to_end(observation, trial.control)
     if not how:
-        text = f"{work.sentence}, and ended before its time: the tool may take long to stop"
-        return replace(found, verdict=Verdict.NOT_OBSERVABLE, sentence=text)
+        return _explained(
+            found, f"{work.sentence}, and ended before its time: the tool may take long to stop"
+        )
     broken = f"closing the stream did not cancel the call: {how}"
     connection = trial.server.connect("P-18 in the handshake era")
     connection.server = replace(trial.server, revision=LATEST_HANDSHAKE)
@@ -154,8 +154,9 @@ async def _closing(trial: Trial, observation: Observation, work: Finding) -> Fin
     finally:
         await connection.close()
     if other.verdict is Verdict.WARNING:
-        text = "the tool ignores every cancel, so the effect of closing the stream is unknown"
-        return replace(found, verdict=Verdict.NOT_OBSERVABLE, sentence=text)
+        return _explained(
+            found, "the tool ignores every cancel, so the effect of closing the stream is unknown"
+        )
     text = f"{broken}; a notification in {LATEST_HANDSHAKE.name} stops the same tool"
     return Finding("P-18", Verdict.FAIL, text, (*work.evidence, *other.evidence))
 
@@ -289,7 +290,7 @@ async def _effect(trial: Trial, id: RequestId | None) -> CancelEffect:
     _, observation = await trial.cancelled_call(trial.mid, id=id)
     observation, control = await trial.reaction(observation), trial.control
     findings = (
-        judging.response("P-01", observation, trial.control, trial.level("P-01")),
+        judging.response("P-01", observation, control, trial.level("P-01")),
         judging.progress("P-02", observation, control, trial.level("P-02")),
         judging.work("P-03", observation, control),
     )
@@ -312,8 +313,7 @@ async def two_in_flight(trial: Trial) -> None:
         order = "first" if first else "second"
         trial.note(f"the {order} of two calls was cancelled", cancelled.cancel_at - other.sent_at)
         if how := await trial.spared("P-14", other, 2):
-            what = "the call next to the cancelled one"
-            trial.findings.append(judging.harmed("P-14", what, how, trial.control, trial.evidence))
+            trial.harmed("P-14", "the call next to the cancelled one", how)
             return
         await trial.survives("P-14")
     trial.passed("P-14", "the other call was answered as the uncancelled run was")
@@ -331,8 +331,7 @@ async def _endless_pair(trial: Trial) -> NoReturn:
     if not trial.connection.lost and not other.responses:
         trial.give_up("P-14", "the tool does not end on its own, so the other call proves nothing")
     how = other.waited() if not other.responses else other.responses[0].quoted
-    what = "the call next to the cancelled one ended"
-    trial.findings.append(judging.harmed("P-14", what, f"too: {how}", trial.control, trial.evidence))
+    trial.harmed("P-14", "the call next to the cancelled one ended", f"too: {how}")
     raise Judged
 
 
@@ -351,9 +350,8 @@ async def disconnected(trial: Trial) -> None:
     if sum(beat > since for beat in control.times(judging.BEATS)) < judging.SOME:
         trial.unseen("P-17", f"nothing shows whether the work continues: {judging.HEARTBEAT}")
     elif len(on) >= judging.SOME:
-        trial.passed(
-            "P-17", f"the work continued for {on[-1] - observation.cancel:.2f} s after the disconnect"
-        )
+        lag = on[-1] - observation.cancel
+        trial.passed("P-17", f"the work continued for {lag:.2f} s after the disconnect")
     else:
         trial.warned("P-17", "the work stopped at the disconnect")
 
@@ -409,11 +407,9 @@ async def session_deleted(trial: Trial) -> None:
 
 def _of_the_deleted(trial: Trial, trace: Trace, at: float) -> str:
     """Returns a text about the call that was in flight when its session was deleted, at the time ``at``."""
-    if trace.responses:
-        trial.evidence.append(trace.evidence(trace.responses[0]))
-        return (
-            f"the call was answered with {trace.responses[0].words} after {trace.responses[0].at - at:.2f} s"
-        )
+    for response in trace.responses[:1]:
+        trial.evidence.append(trace.evidence(response))
+        return f"the call was answered with {response.words} after {response.at - at:.2f} s"
     if trace.ended_at is not None:
         return f"the call's stream ended without a response after {trace.ended_at - at:.2f} s"
     return "the call got no response and its stream stayed open"

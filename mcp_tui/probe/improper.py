@@ -108,7 +108,7 @@ async def after_completion(trial: Trial) -> None:
     connection.notify(CANCEL_METHOD, {"requestId": done.id, "reason": PROBE_REASON})
     await connection.quiet(at + REACTION_SECONDS)
     trial.note(f"{done.method} was answered, then cancelled", at - done.sent_at)
-    how = await _hit_bystander(trial, "P-09", other)
+    how = "" if other is None else await trial.spared("P-09", other, usual=trial.server.briefly)
     again = [done.evidence(each) for each in done.responses if each.at > at]
     ignored = await _ignored(trial, "P-09", at)
     if again:
@@ -136,13 +136,6 @@ async def _bystander(trial: Trial) -> Trace | None:
     return trace
 
 
-async def _hit_bystander(trial: Trial, rule: str, trace: Trace | None) -> str:
-    """Returns the effect of the cancel on the bystander as a text; empty if there is none."""
-    if trace is None:
-        return ""
-    return await trial.spared(rule, trace, usual=trial.server.briefly)
-
-
 async def unknown(trial: Trial) -> None:
     """P-10: ids that were never used are cancelled, while another call is in flight."""
     connection = trial.connection
@@ -152,7 +145,7 @@ async def unknown(trial: Trial) -> None:
     connection.notify(CANCEL_METHOD, {"requestId": "no-such-request"})
     await connection.quiet(at + REACTION_SECONDS)
     trial.note(f'cancelled {UNKNOWN_ID} and "no-such-request"')
-    how = await _hit_bystander(trial, "P-10", other)
+    how = "" if other is None else await trial.spared("P-10", other, usual=trial.server.briefly)
     ignored = await _ignored(trial, "P-10", at)
     if how:
         trial.warned("P-10", f"another call {how}")
@@ -218,11 +211,10 @@ async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
     connection, control = trial.connection, trial.control
     if not sent:
         return Finding("P-11", Verdict.NOT_OBSERVABLE, "every call was answered before it could be cancelled")
-    count = f"all {sent}" if sent == len(MALFORMED) else f"{sent} of {len(MALFORMED)} sent, all"
-    ignored = (
-        "all ignored" if connection.lost else f"{count} were ignored, and the calls in flight were answered"
-    )
+    ignored = "all ignored"
     if not connection.lost:
+        count = f"all {sent}" if sent == len(MALFORMED) else f"{sent} of {len(MALFORMED)} sent, all"
+        ignored = f"{count} were ignored, and the calls in flight were answered"
         if not calls or control.duration is None:
             return Finding("P-11", Verdict.PASS, f"{count} were ignored, and a later call still worked")
         # A server may handle one call at a time. A correctly cancelled call needs only its own time.
@@ -280,8 +272,7 @@ async def odd_reasons(trial: Trial) -> None:
     how = "" if other is None or connection.lost else await trial.spared("P-12", other, 3)
     ignored = await _ignored(trial, "P-12", at, valid=False, cancels=2)
     if how:
-        what = "a call next to the cancelled ones"
-        trial.findings.append(judging.harmed("P-12", what, how, trial.control, trial.evidence))
+        trial.harmed("P-12", "a call next to the cancelled ones", how)
     else:
         trial.passed("P-12", ignored.replace("ignored", "no harm"))
 
@@ -295,10 +286,8 @@ async def string_id(trial: Trial) -> None:
     observation = trial.observation(trace)
     await _ignored(trial, "P-13", at)
     # A tool that never ends gives no answer anyway, but the end of its progress shows that it stopped.
-    fell_silent = (
-        judging.progress("P-13", observation, trial.control, Strength.SHOULD).verdict is Verdict.PASS
-    )
-    if how or (trial.control.answer is None and fell_silent):
+    progress = judging.progress("P-13", observation, trial.control, Strength.SHOULD)
+    if how or (trial.control.answer is None and progress.verdict is Verdict.PASS):
         effect = f"the call {how}" if how else "no more progress"
         trial.warned("P-13", f"the server treated the string as the number: {effect}")
     elif trial.control.answer is None:

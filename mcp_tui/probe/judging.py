@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import field, replace
 from itertools import pairwise
@@ -175,6 +176,10 @@ class Observation(WatchedCall):
         """The time after which no message sent before the cancel can still be in transit."""
         return self.cancel + TRANSIT
 
+    def unseen(self, rule: str, sentence: str) -> Finding:
+        """Returns the finding that a rule is not observable here."""
+        return Finding(rule, Verdict.NOT_OBSERVABLE, sentence, self.quotes)
+
     def late(self, sign: str) -> list[float]:
         """Returns the times of the signs that were sent after the cancel.
 
@@ -212,9 +217,8 @@ def middle(control: ControlRun, share: float) -> float:
     """
     at = share * control.length
     signs = control.times(PROGRESS) or control.times(LOG)
-    before = max(
-        (middle for early, late in pairwise(signs) if (middle := (early + late) / 2) <= at), default=at
-    )
+    middles = ((early + late) / 2 for early, late in pairwise(signs))
+    before = max((each for each in middles if each <= at), default=at)
     return max(at, before, key=lambda moment: min((abs(moment - sign) for sign in signs), default=0.0))
 
 
@@ -235,18 +239,15 @@ def known(found: Finding, *runs: WatchedCall) -> Finding:
         return found
     foreign = next((run.foreign for run in runs if run.foreign), "")
     unread = next((what for run in runs for _, what in run.unread), "")
-    if foreign or unread:
-        text = (
-            f"progress under the unknown token {foreign}" if foreign else f"{unread}, which no client reads"
-        )
-        return Finding(found.rule, Verdict.NOT_OBSERVABLE, text, found.evidence)
-    return found
+    if not foreign and not unread:
+        return found
+    text = f"progress under the unknown token {foreign}" if foreign else f"{unread}, which no client reads"
+    return Finding(found.rule, Verdict.NOT_OBSERVABLE, text, found.evidence)
 
 
 def _unseen(rule: str, observation: Observation, what: str) -> Finding | None:
     if observation.early:
-        text = f"the call ended before the cancel ({observation.early})"
-        return Finding(rule, Verdict.NOT_OBSERVABLE, text, observation.quotes)
+        return observation.unseen(rule, f"the call ended before the cancel ({observation.early})")
     if observation.closed_stream:
         text = f"the cancel closed the stream that would carry {what}"
         return Finding(rule, Verdict.NOT_OBSERVABLE, text)
@@ -260,16 +261,14 @@ def response(rule: str, observation: Observation, control: ControlRun, level: St
     evidence = tuple(answer.evidence for answer in observation.answers)
     if not observation.answers:
         if observation.lost:
-            return Finding(
-                rule, Verdict.NOT_OBSERVABLE, f"no response, but {observation.lost}", observation.quotes
-            )
+            return observation.unseen(rule, f"no response, but {observation.lost}")
         if control.duration is None:
             text = f"no response, but the uncancelled run got none within {control.watched:.1f} s either"
-            return Finding(rule, Verdict.NOT_OBSERVABLE, text, observation.quotes)
+            return observation.unseen(rule, text)
         waited = f"no response within {observation.watched - observation.cancel:.1f} s"
         if observation.is_unread:
             text = f"{waited}, and none to a ping behind the cancel: the server has not read it"
-            return Finding(rule, Verdict.NOT_OBSERVABLE, text, observation.quotes)
+            return observation.unseen(rule, text)
         return _with_unread(Finding(rule, Verdict.PASS, waited, observation.quotes), observation)
     first = observation.answers[0]
     if crossing(observation) and not observation.is_reaction:
@@ -290,10 +289,8 @@ def crossing(observation: Observation) -> bool:
 
 def unread_by(observation: Observation, at: float) -> str:
     """Returns a clause if the server had not read the cancel at a time, because it had not answered a later ping."""
-    unread = observation.is_unread or (
-        observation.read is not None and observation.read > max(at, observation.due)
-    )
-    return ", which the server had not read by then" if unread else ""
+    read = math.inf if observation.is_unread else observation.read or 0.0
+    return ", which the server had not read by then" if read > max(at, observation.due) else ""
 
 
 def _with_unread(found: Finding, observation: Observation) -> Finding:
@@ -337,7 +334,7 @@ def _restless(rule: str, observation: Observation, control: ControlRun) -> Findi
     if not unrest(observation, control):
         return None
     text = f"not quiet within {observation.watched - observation.cancel:.1f} s, so work may go on"
-    return Finding(rule, Verdict.NOT_OBSERVABLE, text, observation.quotes)
+    return observation.unseen(rule, text)
 
 
 def ran_to_end(observation: Observation, control: ControlRun) -> str:
@@ -359,14 +356,12 @@ def ran_to_end(observation: Observation, control: ControlRun) -> str:
 def work(rule: str, observation: Observation, control: ControlRun) -> Finding:
     """Judges that the work stops, by the heartbeat, progress, log messages, or a result of the whole work."""
     if observation.early:
-        return Finding(
-            rule, Verdict.NOT_OBSERVABLE, f"the call ended before the cancel ({observation.early})"
-        )
+        text = f"the call ended before the cancel ({observation.early})"
+        return Finding(rule, Verdict.NOT_OBSERVABLE, text)
     since = observation.cancel + settling(control)
     evidence = tuple(each.evidence for each in observation.answers if each.is_result) or observation.quotes
-    going = next(
-        (name for name in observation.signs if len(_after(observation.times(name), since)) >= SOME), ""
-    )
+    went_on = (name for name, times in observation.signs.items() if len(_after(times, since)) >= SOME)
+    going = next(went_on, "")
     ended = ran_to_end(observation, control) if observation.answers or observation.lost else ""
     # A heartbeat is more reliable than an answer.
     if ended and len(_after(control.times(BEATS), since)) < SOME:
@@ -396,27 +391,26 @@ def _stopped(rule: str, observation: Observation, control: ControlRun, since: fl
         # Work that was complete before the cancel did not stop because of it.
         if len(shown) >= END * len(expected):
             text = f"{name} came as often as in the uncancelled run, so the work may have been done"
-            return Finding(rule, Verdict.NOT_OBSERVABLE, text, observation.quotes)
+            return observation.unseen(rule, text)
         late = observation.late(name)
         if name == BEATS:
             if not shown and any(each < observation.cancel for each in expected):
                 text = "the heartbeat did not begin before the cancel, as it did in the uncancelled run"
-                return Finding(rule, Verdict.NOT_OBSERVABLE, text, observation.quotes)
+                return observation.unseen(rule, text)
         elif observation.read is None or not late or late[-1] < observation.read:
             continue
         elif restless := _restless(rule, observation, control):
             return restless
         when = f"{late[-1] - observation.cancel:.2f} s after the cancel" if late else "at the cancel"
-        found = Finding(
-            rule, Verdict.PASS, f"{name} stopped {when} ({count} more without it)", observation.quotes
-        )
+        text = f"{name} stopped {when} ({count} more without it)"
+        found = Finding(rule, Verdict.PASS, text, observation.quotes)
         return found if name == BEATS else known(found, observation, control)
     if observation.answers:
         text = f"nothing shows whether the work continues after the {observation.answers[0].words}"
     else:
         text = "nothing about this request arrives after its cancel"
         text += ": the stream is closed" * observation.closed_stream
-    return Finding(rule, Verdict.NOT_OBSERVABLE, f"{text} ({HEARTBEAT})", observation.quotes)
+    return observation.unseen(rule, f"{text} ({HEARTBEAT})")
 
 
 def harmed(

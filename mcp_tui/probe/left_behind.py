@@ -157,10 +157,9 @@ def running(group: int) -> list[int]:
                 if of == str(group) and state not in "ZX":
                     found.append(int(process.name))
         return found
-    listed = subprocess.run(
-        ("ps", "-A", "-o", "pid=,pgid=,stat="), check=False, capture_output=True, text=True
-    ).stdout
-    for line in listed.splitlines():
+    command = "ps", "-A", "-o", "pid=,pgid=,stat="
+    listed = subprocess.run(command, check=False, capture_output=True, text=True)
+    for line in listed.stdout.splitlines():
         pid, of, state = line.split()[:3]
         if of == str(group) and not state.startswith("Z"):
             found.append(int(pid))
@@ -236,11 +235,8 @@ async def _work(trial: Trial, connection: ProbeConnection, rule: str) -> tuple[f
         await connection.until(lambda: is_read() or trace.over(), connection.now() + trial.server.patience)
     trial.in_flight(rule, trace)
     remaining = control.length - (connection.now() - trace.sent_at)
-    unread = (
-        ""
-        if is_read()
-        else "nothing shows that it had read the call: it answers nothing while its tool works"
-    )
+    doubt = "nothing shows that it had read the call: it answers nothing while its tool works"
+    unread = "" if is_read() else doubt
     return OWN_EXIT_SECONDS if control.duration is None else max(0.0, remaining), unread
 
 

@@ -154,9 +154,8 @@ class ServerUnderTest(ProbedServer):
     @property
     def has_time(self) -> bool:
         """Whether each experiment may end with a call of the tool: it has a short form, or experiments run in parallel."""
-        return self.briefly is not None or (
-            self.transport == "stdio" and self.control.length <= REPEATED_SECONDS
-        )
+        is_quick = self.transport == "stdio" and self.control.length <= REPEATED_SECONDS
+        return is_quick or self.briefly is not None
 
     @property
     def slow_to_start(self) -> bool:
@@ -295,7 +294,7 @@ class ProbeConnection(base.Silence):
         if stream is not None and status:
             parsed = messages.as_answer(
                 parsed
-            )  # an HTTP body that is not a stream is the answer, even if unreadable
+            )  # an HTTP body that is no stream is the answer, even if unreadable
         for frame in parsed.frames if isinstance(parsed, Batch) else (parsed,):
             method, id = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
             self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=id)
@@ -377,12 +376,8 @@ class ProbeConnection(base.Silence):
             self.traces[message.id].end(detail)
         elif method == CANCEL_METHOD:
             self.refusals.append(detail)
-        self.store.event(
-            ev.Note(
-                at=self.now(),
-                text=f"{method} was {'refused' if refusal.status else 'not delivered'}: {detail}",
-            )
-        )
+        how = "refused" if refusal.status else "not delivered"
+        self.store.event(ev.Note(at=self.now(), text=f"{method} was {how}: {detail}"))
         self._news.set()
 
     def stderr_line(self, *, text: str, cut: bool = False, at: float | None = None) -> None:
@@ -498,9 +493,8 @@ class ProbeConnection(base.Silence):
 
     def nameless(self, since: float) -> list[Arrival]:
         """Returns the responses without an id since a given time, except those on a request's own stream."""
-        return [
-            each for each in self.arrivals if each.kind in ANSWERS and each.of is None and each.at >= since
-        ]
+        nameless = (each for each in self.arrivals if each.kind in ANSWERS and each.of is None)
+        return [each for each in nameless if each.at >= since]
 
 
 def violations(connections: Sequence[ProbeConnection]) -> list[str]:
@@ -517,13 +511,10 @@ def violations(connections: Sequence[ProbeConnection]) -> list[str]:
                 found.setdefault(f"{what} of their call in another type", []).append(f"{example} for {id!r}")
             elif id is None and each.kind == "progress":
                 found.setdefault(f"{what[:-9]}an unknown token", []).append(example)
-    problems = [
-        f"Violation: {len(observation):,} {what} ({observation[0]})" for what, observation in found.items()
-    ]
+    problems = [f"Violation: {len(seen):,} {what} ({seen[0]})" for what, seen in found.items()]
     unread = Counter(each.what for connection in connections for each in connection.discarded)
-    return problems + [
-        f"Violation: {what}, {count:,} times, which no client reads" for what, count in unread.items()
-    ]
+    counted = (f"{what}, {count:,} times" for what, count in unread.items())
+    return [*problems, *(f"Violation: {each}, which no client reads" for each in counted)]
 
 
 @dataclass(slots=True, eq=False)
@@ -567,10 +558,8 @@ class Trace:
 
         Such progress arrived on the call's own stream, or no other call was made after this one.
         """
-        later = any(
-            each.sent_at > self.sent_at and each.method == self.method
-            for each in self.connection.traces.values()
-        )
+        alike = (each for each in self.connection.traces.values() if each.method == self.method)
+        later = any(each.sent_at > self.sent_at for each in alike)
         return [
             each
             for each in self.connection.arrivals
@@ -598,15 +587,9 @@ class Trace:
         response = next(iter(self.responses), None)
         if response is None:
             return None
+        took, fails, filled = response.at - self.sent_at, response.fails, response.is_filled
         steps = sum(each.at <= response.at for each in self.progress())
-        return Answer(
-            response.at - self.sent_at,
-            response.quoted,
-            response.fails,
-            response.type,
-            response.is_filled,
-            steps,
-        )
+        return Answer(took, response.quoted, fails, response.type, filled, steps)
 
     def unread(self) -> tuple[tuple[float, str], ...]:
         """Returns the data that no client reads and that may belong to this request, in seconds after the request."""

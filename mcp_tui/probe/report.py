@@ -152,13 +152,11 @@ class Report:
     def rows(self) -> list[tuple[Rule, Clause, Finding]]:
         """Returns each rule with its clause and its finding, in the order of the rules."""
         unseen = Finding("", Verdict.NOT_OBSERVABLE, "not run")
-        rows: list[tuple[Rule, Clause, Finding]] = []
-        for rule in self.table.values():
-            finding = self.findings.get(rule.id, unseen)
-            rows.append(
-                (rule, finding.clause or rule.clause(self.info.revision, self.info.transport), finding)
-            )
-        return rows
+        found = ((rule, self.findings.get(rule.id, unseen)) for rule in self.table.values())
+        return [(rule, finding.clause or self._clause(rule), finding) for rule, finding in found]
+
+    def _clause(self, rule: Rule) -> Clause:
+        return rule.clause(self.info.revision, self.info.transport)
 
     def seconds_of(self, rule: Rule) -> float:
         """Returns the seconds that a rule took: its share of the experiment, which may judge several rules."""
@@ -173,10 +171,7 @@ class Report:
     def unjudged(self, *, strict: bool = False) -> bool:
         """Returns whether time was over before a MUST or, if ``strict``, a SHOULD was judged."""
         levels = (Strength.MUST, Strength.SHOULD) if strict else (Strength.MUST,)
-        info = self.info
-        return any(
-            self.table[rule].clause(info.revision, info.transport).level in levels for rule in self.not_run
-        )
+        return any(self._clause(self.table[rule]).level in levels for rule in self.not_run)
 
     def counts(self) -> dict[Verdict, int]:
         """Returns the number of rules with each verdict."""
@@ -221,9 +216,8 @@ class Report:
         message = self.in_short(answer)
         message += f", {fails} MUST broken" * bool(fails)
         message += f", {warnings} SHOULD not followed" * bool(warnings)
-        message += f", {len(self.violations)} violation{'s'[: len(self.violations) > 1]}" * bool(
-            self.violations
-        )
+        violations = len(self.violations)
+        message += f", {violations} violation{'s'[: violations > 1]}" * bool(violations)
         message += f", {len(self.not_run)} not run" * bool(self.not_run)
         return {"schemaVersion": 1, "label": self.label, "message": message, "color": color}
 

@@ -228,9 +228,8 @@ class Probe:
         for connection in self._open:
             if self.server.transport == "http":
                 connection.transport.continues_session = False  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
-        await asyncio.gather(
-            *(connection.close() for connection in self._open), *self._closings, return_exceptions=True
-        )
+        closings = (connection.close() for connection in self._open)
+        await asyncio.gather(*closings, *self._closings, return_exceptions=True)
 
     # -- the tool --------------------------------------------------------------------------------------------------
 
@@ -352,9 +351,8 @@ class Probe:
             report.notes.append(f"While {choice.name} works, the server answers nothing else")
         others = [each.name for each in wanted if each.name != choice.name]
         if others:
-            report.notes.append(
-                f"Other candidates: {', '.join(others[:5])} (mcp-tui probe --tool NAME chooses)"
-            )
+            names = ", ".join(others[:5])
+            report.notes.append(f"Other candidates: {names} (mcp-tui probe --tool NAME chooses)")
         return connection
 
     def _passed_over(self, useless: list[PassedOver]) -> tuple[PassedOver, ...]:
@@ -557,18 +555,18 @@ class Probe:
         # P-27 also cancels at once, like P-05. One cancel of P-11 is valid, with other calls in flight, like that of P-14.
         for rule, cause, besides in (("P-27", "P-05", "P-01"), ("P-11", "P-14", "")):
             if verdicts.get(rule) in BAD and verdicts.get(cause) in BAD and verdicts.get(besides) not in BAD:
-                text = f"the fault of {cause}: {found[rule].sentence}"
-                self._found(replace(found[rule], verdict=Verdict.NOT_OBSERVABLE, sentence=text, clause=None))
+                self._blame(cause, found[rule])
         for rule, causes in CANCELLED_AS_USUAL.items():
             finding = found.get(rule)
             if finding is None or finding.verdict is not Verdict.FAIL or finding.clause is not SURVIVES:
                 continue
-            cause = next(
-                (found[each] for each in causes if each in found and found[each].clause is SURVIVES), None
-            )
-            if cause is not None:
-                text = f"the fault of {cause.rule}: {finding.sentence}"
-                self._found(replace(finding, verdict=Verdict.NOT_OBSERVABLE, sentence=text, clause=None))
+            cause = next((each for each in causes if each in found and found[each].clause is SURVIVES), "")
+            if cause:
+                self._blame(cause, finding)
+
+    def _blame(self, rule: str, finding: Finding) -> None:
+        text = f"the fault of {rule}: {finding.sentence}"
+        self._found(replace(finding, verdict=Verdict.NOT_OBSERVABLE, sentence=text, clause=None))
 
     def _count_answers(self) -> None:
         """Judges P-22, over all requests."""
@@ -650,10 +648,10 @@ def _failed(response: Arrival) -> str:
 def _blocks(aside: Trace | None, response: Arrival | None) -> bool:
     if aside is None or response is None:
         return False
-    answers = aside.responses
-    return not answers or (
-        answers[0].at >= response.at - 0.05 and response.at - aside.sent_at > BLOCKED_SECONDS
-    )
+    if not aside.responses:
+        return True
+    waited = response.at - aside.sent_at > BLOCKED_SECONDS
+    return waited and aside.responses[0].at >= response.at - 0.05
 
 
 def _useless_because(control: ControlRun, response: Arrival | None, *, asked: bool) -> str:

@@ -46,18 +46,14 @@ async def tasks_cancel(trial: Trial) -> None:
 
 def _at_work(trial: Trial, began: float, sentence: str) -> tuple[Verdict, str]:
     """Returns the verdict on a task with the status "cancelled"; a heartbeat may show that it keeps working."""
-    cancelled = next(
-        (each.sent_at for each in trial.connection.traces.values() if each.method == CANCEL), began
-    )
+    traces = trial.connection.traces.values()
+    cancelled = next((each.sent_at for each in traces if each.method == CANCEL), began)
     since = cancelled + judging.settling(trial.control)
     on = [beat for beat in trial.server.beats if beat > since]
     if len(on) < judging.SOME:
         return Verdict.PASS, sentence
-    lag = on[-1] - cancelled
-    return (
-        Verdict.WARNING,
-        f"{sentence}, but the tool kept working: the heartbeat continued until {lag:.2f} s after",
-    )
+    how = f"the heartbeat continued until {on[-1] - cancelled:.2f} s after"
+    return Verdict.WARNING, f"{sentence}, but the tool kept working: {how}"
 
 
 async def _task(trial: Trial) -> tuple[Verdict, str]:

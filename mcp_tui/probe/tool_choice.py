@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Final
 
@@ -174,12 +174,10 @@ def _named(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> tuple[dict[str,
         more = ", …" if len(tools) > 12 else ""
         listed = f"it offers {names}{more}" if names else "it offers no tools"
         raise Unsuitable(f"the server has no tool {wish.tool!r}: {listed}")
-    given = dict(wish.arguments)
     try:
-        given = typed_arguments(tool.get("inputSchema"), wish.pairs, given)
+        return tool, typed_arguments(tool.get("inputSchema"), wish.pairs, wish.arguments)
     except ArgumentError as error:
         raise Unsuitable(f"{wish.tool}: {error}") from None
-    return tool, given
 
 
 def _check(wish: NamedTool, tool: dict[str, Json], arguments: dict[str, Json]) -> None:
@@ -282,7 +280,7 @@ def _rate(tool: dict[str, Json]) -> RatedTool:
     else:
         why_not = check_arguments(tool.get("inputSchema"), arguments)
     choice = None if why_not else Choice(name, arguments, brief, why=tuple(why), seconds=seconds)
-    return RatedTool(name, score, choice, why_not, _usage(fields, arguments, description))
+    return RatedTool(name, score, choice, why_not, tuple(_usage(fields, arguments, description)))
 
 
 def _described(field: Field) -> str:
@@ -295,17 +293,13 @@ def _is_handle(field: Field, description: str) -> bool:
     return not known and bool(words(field.name) & _HANDLES) and _unit(field, description) is None
 
 
-def _usage(
-    fields: Sequence[Field], arguments: dict[str, Json], description: str
-) -> tuple[tuple[str, str], ...]:
-    """Returns the arguments for a command line: a duration, and required arguments without a default."""
-    made: list[tuple[str, str]] = []
+def _usage(fields: list[Field], arguments: dict[str, Json], description: str) -> Iterator[tuple[str, str]]:
+    """Yields the arguments for a command line: a duration, and required arguments without a default."""
     for each in fields:
         if _unit(each, description) is not None:
-            made.append((each.name, as_argument(arguments.get(each.name))))
+            yield each.name, as_argument(arguments.get(each.name))
         elif each.required and "default" not in each.schema:
-            made.append((each.name, "VALUE"))
-    return tuple(made)
+            yield each.name, "VALUE"
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------

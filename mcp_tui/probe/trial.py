@@ -131,6 +131,10 @@ class Trial:
         """Adds the finding that a rule is not observable."""
         self.found(rule, Verdict.NOT_OBSERVABLE, sentence, *more)
 
+    def harmed(self, rule: str, what: str, how: str) -> None:
+        """Adds the finding that a call failed that must work; ``how`` is the rest of the sentence about the call."""
+        self.findings.append(judging.harmed(rule, what, how, self.control, self.evidence))
+
     def give_up(self, rule: str, why: str) -> NoReturn:
         """Ends the experiment with the finding that a rule is not observable.
 
@@ -205,18 +209,13 @@ class Trial:
 
         The first run may have been slower than later ones.
         """
-        ended_at = trace.responses[0].at if trace.responses else trace.cancel_at
-        response, took = trace.responses[:1], ended_at - trace.sent_at
-        if (
-            ended_at >= trace.cancel_at
-            or response[0].kind != "result"
-            or response[0].is_error
-            or took < TOO_QUICK
-        ):
+        response = next(iter(trace.responses), None)
+        if response is None or response.fails or response.at >= trace.cancel_at:
             return False
-        signs, answer = trace.signs(ended_at), trace.answer()
-        self.server.control = replace(self.control, duration=took, signs=signs, answer=answer)
-        return True
+        took, signs = response.at - trace.sent_at, trace.signs(response.at)
+        if took >= TOO_QUICK:
+            self.server.control = replace(self.control, duration=took, signs=signs, answer=trace.answer())
+        return took >= TOO_QUICK
 
     async def reaction(self, observation: Observation) -> Observation:
         """Returns an observation, in which a result that arrived with the cancel may be marked as its effect.
@@ -251,7 +250,7 @@ class Trial:
         answer = trace.answer()
         how = judging.amiss(answer, usual, trace.waited())
         arguments = self.server.brief if is_short else self.choice.arguments
-        if not how or await self._takes_as_long_now(answer, usual, arguments or {}):
+        if not how or await self._is_slow_now(answer, usual, arguments or {}):
             return ""
         if not trace.connection.lost and await self._is_usual(answer, 0 if is_short else count):
             self.give_up(rule, HARM)
@@ -289,9 +288,7 @@ class Trial:
             return False
         return any(each is None or (answer is not None and not judging.harm(answer, each)) for each in others)
 
-    async def _takes_as_long_now(
-        self, answer: Answer | None, usual: Answer, arguments: dict[str, Json]
-    ) -> bool:
+    async def _is_slow_now(self, answer: Answer | None, usual: Answer, arguments: dict[str, Json]) -> bool:
         """Returns whether only the length of a call is unusual, and calls without any cancel take as long now.
 
         The speed of the machine changes, and a cancelled call that keeps working slows others down, which P-03 judges.
@@ -321,9 +318,7 @@ class Trial:
         except TransportError:
             return [None]
 
-    async def _answers(
-        self, name: str, calls: Sequence[Sequence[dict[str, Json] | None]]
-    ) -> list[Answer | None]:
+    async def _answers(self, name: str, calls: list[list[dict[str, Json] | None]]) -> list[Answer | None]:
         """Calls the tool on a new connection, one group of parallel calls after the other; returns the answers."""
         connection, found = self.server.connect(name), list[Answer | None]()
         try:
@@ -375,7 +370,7 @@ class Trial:
         answer = trace.answer()
         evidence += self._answered(trace)
         how = judging.amiss(answer, usual, trace.waited())
-        if not how or await self._takes_as_long_now(answer, usual, arguments or {}):
+        if not how or await self._is_slow_now(answer, usual, arguments or {}):
             return Finding(rule, Verdict.PASS, f"{what} was answered", evidence)
         if compares and not connection.lost and await self._is_usual(answer, 0):
             text = f"{what} {how}; so does the second of two calls without any cancel"
@@ -429,7 +424,6 @@ class Trial:
         sent, connection = trace.sent_at, trace.connection
         cancel_at, now = trace.cancel_at, connection.now()
         early = [each for each in trace.responses if each.at < cancel_at]
-        late = [each for each in trace.responses if each.at >= cancel_at]
         foreign = trace.foreign_progress()
         progress = sorted([*trace.progress(), *foreign], key=lambda each: each.at)
         after = [each for each in progress if each.at > cancel_at]
@@ -449,15 +443,14 @@ class Trial:
             before = before or trace.failure
         answers = [
             LateResponse(each.words, each.at - sent, each.kind == "result", trace.evidence(each))
-            for each in late
+            for each in trace.responses
+            if each.at >= cancel_at
         ]
         # Responses without an id after every cancel are only reported for the ordinary cancel (P-01).
         for each in connection.nameless(cancel_at)[self.server.nameless :]:
-            words = f"{each.words} without an id"
-            evidence = EvidenceItem(
-                f"{words}, {each.at - cancel_at:+.3f} s from the cancel", each.at - sent, each.frame
-            )
-            answers.append(LateResponse(words, each.at - sent, is_result=False, evidence=evidence))
+            words, at = f"{each.words} without an id", each.at - sent
+            text = f"{words}, {each.at - cancel_at:+.3f} s from the cancel"
+            answers.append(LateResponse(words, at, False, EvidenceItem(text, at, each.frame)))
         return Observation(
             cancel=cancel_at - sent,
             read=read,
