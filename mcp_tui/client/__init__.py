@@ -40,29 +40,10 @@ if TYPE_CHECKING:
     from mcp_tui.transport.base import TransportError, Unauthorized
 
 __all__ = [
-    "Answer",
-    "Authorization",
-    "CallCancelled",
-    "CallEnded",
-    "CallFailed",
-    "CallLost",
-    "CallTimedOut",
-    "Client",
-    "ClientSettings",
-    "ConnectError",
-    "HttpTarget",
-    "Inquiry",
-    "ListFailed",
-    "McpError",
-    "NoCommonRevision",
-    "Offers",
-    "Refusal",
-    "Respond",
-    "StdioTarget",
-    "Target",
-    "TransportError",
-    "Unauthorized",
-]
+    "Answer", "Authorization", "CallCancelled", "CallEnded", "CallFailed", "CallLost", "CallTimedOut", "Client",
+    "ClientSettings", "ConnectError", "HttpTarget", "Inquiry", "ListFailed", "McpError", "NoCommonRevision", "Offers",
+    "Refusal", "Respond", "StdioTarget", "Target", "TransportError", "Unauthorized",
+]  # fmt: skip
 
 _HOMES: Final = {
     "client.auth.authorization": ("Authorization",),

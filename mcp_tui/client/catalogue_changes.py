@@ -64,14 +64,8 @@ class Change:
 
     def fields(self) -> dict[str, Json]:
         """The difference as JSON."""
-        place = path_text(self.path)
-        return {
-            "rank": self.rank.value,
-            "kind": self.kind,
-            "name": self.name,
-            "path": place,
-            "detail": self.detail,
-        }
+        named: dict[str, Json] = {"rank": self.rank.value, "kind": self.kind, "name": self.name}
+        return {**named, "path": path_text(self.path), "detail": self.detail}
 
 
 class Effect(Enum):
@@ -99,6 +93,7 @@ _FOR_OUTPUT: Final = _FOR_INPUT | {Effect.NARROWER: Rank.ADDITIVE, Effect.WIDER:
 """The rank of an effect in arguments, and in results, where a caller must understand every possible value."""
 
 _REFUSES: Final = frozenset({Effect.NARROWER, Effect.OTHER, Effect.REMOVED})
+_PERMITS: Final = frozenset({Effect.WIDER, Effect.OTHER, Effect.NEW})
 
 
 def changes(old: Catalogue, new: Catalogue) -> list[Change]:
@@ -118,10 +113,8 @@ def changes(old: Catalogue, new: Catalogue) -> list[Change]:
                 for rank, path, detail in _of_entry(before[name], after[name])
             )
     ranks, kinds = list(Rank), list(KEYS)
-    return sorted(
-        found,
-        key=lambda each: (ranks.index(each.rank), kinds.index(each.kind), each.name, path_text(each.path)),
-    )
+    found.sort(key=lambda each: (kinds.index(each.kind), each.name, path_text(each.path)))
+    return sorted(found, key=lambda each: ranks.index(each.rank))
 
 
 def _removed(entry: dict[str, Json], after: Mapping[str, dict[str, Json]], added: Iterable[str]) -> str:
@@ -231,9 +224,7 @@ class SchemaComparison:
     def __init__(self, old: Json, new: Json) -> None:
         self._schemas = Schema(old), Schema(new)
         self._constraints = Constraints()
-        self._discriminators = tuple(
-            Discriminators(partial(self._resolved, schema)) for schema in self._schemas
-        )
+        self._discriminators = tuple(Discriminators(partial(self._resolved, each)) for each in self._schemas)
         self._left, self._left_of_all = COMPARED_PAIRS, ALL_PAIRS
         self._searches = False
         """Whether a search for a matching alternative is running. Then alternatives within it have no budget of their
@@ -261,12 +252,8 @@ class SchemaComparison:
         if pair in self._active or old == new:
             return
         if old is False or new is False:
-            refuses = new is False
-            yield (
-                Effect.NARROWER if refuses else Effect.WIDER,
-                path,
-                "no longer accepted" if refuses else "accepted now",
-            )
+            effect = Effect.NARROWER if new is False else Effect.WIDER
+            yield effect, path, "no longer accepted" if new is False else "accepted now"
             return
         self._active.add(pair)
         try:
@@ -307,9 +294,8 @@ class SchemaComparison:
         else:
             for keyword in ALTERNATIVES:
                 if keyword in old and keyword in new:
-                    yield from self._alternatives(
-                        as_list(old[keyword]), as_list(new[keyword]), (*path, keyword)
-                    )
+                    before, after = as_list(old[keyword]), as_list(new[keyword])
+                    yield from self._alternatives(before, after, (*path, keyword))
                 else:
                     yield from self._opaque(keyword, old, new, path)
         types = list(self._types(old, new, path))
@@ -332,18 +318,15 @@ class SchemaComparison:
             elif old.get(keyword) != new.get(keyword):
                 yield Effect.TEXT, (*path, keyword), _changed(old.get(keyword), new.get(keyword))
 
-    def _opaque(
-        self, keyword: str, old: dict[str, Json], new: dict[str, Json], path: Path
-    ) -> Iterator[_Found]:
-        before, after = old.get(keyword) or None, new.get(keyword) or None
+    def _opaque(self, word: str, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
+        before, after, place = old.get(word) or None, new.get(word) or None, (*path, word)
         of = self._constraints.of_keyword
-        if before is not None and after is not None and of(keyword, before) == of(keyword, after):
-            texts = self._constraints.texts_of_keyword(keyword, before, after, (*path, keyword))
-            for place, was, now in texts:
-                yield Effect.TEXT, place, _changed(was, now)
+        if before is not None and after is not None and of(word, before) == of(word, after):
+            for at, was, now in self._constraints.texts_of_keyword(word, before, after, place):
+                yield Effect.TEXT, at, _changed(was, now)
         elif before != after:
             effect = Effect.NARROWER if before is None else Effect.WIDER if after is None else Effect.OTHER
-            yield effect, (*path, keyword), _changed(before, after)
+            yield effect, place, _changed(before, after)
 
     def _types(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
         before, after = types_of(old), types_of(new)
@@ -353,11 +336,8 @@ class SchemaComparison:
         else:
             if removed := before - after:
                 only = before == TYPE_SET
-                yield (
-                    Effect.NARROWER,
-                    place,
-                    f"only {_named(after)} now" if only else f"no longer {_named(removed)}",
-                )
+                words = f"only {_named(after)} now" if only else f"no longer {_named(removed)}"
+                yield Effect.NARROWER, place, words
             if more := after - before:
                 yield Effect.WIDER, place, "any type now" if after == TYPE_SET else f"also {_named(more)}"
 
@@ -396,12 +376,10 @@ class SchemaComparison:
             place = (*path, "properties", name)
             if name not in after:
                 yield Effect.REMOVED, place, "removed"
+            elif name not in before and name in needs:
+                yield Effect.NARROWER, place, "new, and required"
             elif name not in before:
-                yield (
-                    (Effect.NARROWER, place, "new, and required")
-                    if name in needs
-                    else (Effect.NEW, place, "added")
-                )
+                yield Effect.NEW, place, "added"
             else:
                 yield from self.compare(before[name], after[name], place)
         both = (before.keys() & after.keys()) | (needed | needs) - before.keys() - after.keys()
@@ -473,11 +451,10 @@ class SchemaComparison:
                 cut[0] += 1
             elif not taking:
                 removed.append((at, was))
-            elif taking[0][0] in left and self._accepts_no_more(
-                was, taking[0][1]
-            ):  # only a text may have changed
+            else:
                 place, now = taking[0]
-                yield from self._alone(was, now, (*path, place))
+                if place in left and self._accepts_no_more(was, now):  # only a text may have changed
+                    yield from self._alone(was, now, (*path, place))
         for at, now in after:
             giving = self._first(at, olds, lambda was, now=now: self._accepts_no_more(was, now))
             if giving is None:
@@ -503,28 +480,23 @@ class SchemaComparison:
 
         Returns the pairs, and the rest of both lists.
         """
-        owners = (
-            each.owners(alternatives)
-            for each, alternatives in zip(self._discriminators, (old, new), strict=True)
-        )
-        match, left = matches(*owners), dict(after)
+        was, now = self._discriminators
+        match, left = matches(was.owners(old), now.owners(new)), dict(after)
         pairs = [((at, was), (match[at], left.pop(match[at]))) for at, was in before if match.get(at) in left]
         paired = {was[0] for was, _ in pairs}
         return pairs, [each for each in before if each[0] not in paired], list(left.items())
 
-    def _first(
-        self, at: int, schemas: list[Placed], fits: Callable[[Json], bool]
-    ) -> tuple[Placed, ...] | None:
+    def _first(self, at: int, some: list[Placed], fits: Callable[[Json], bool]) -> tuple[Placed, ...] | None:
         """Returns the first schema that fits an alternative, if any; ``None`` if the search was too large.
 
         The schema at the same position is tried first.
         """
         left, cuts, searches = self._left, self._cuts, self._searches
         if not searches:
-            self._left = COMPARED_PAIRS + 4 * len(schemas)  # most pairs differ at once
+            self._left = COMPARED_PAIRS + 4 * len(some)  # most pairs differ at once
         self._searches = True
         try:
-            for each in chain(schemas[at : at + 1], schemas):
+            for each in chain(some[at : at + 1], some):
                 if fits(each[1]):
                     return (each,)
                 if self._is_spent:
@@ -541,9 +513,7 @@ class SchemaComparison:
 
     def _accepts_no_more(self, old: Json, new: Json) -> bool:
         """Whether a schema accepts nothing that the older one did not."""
-        return not any(
-            effect in (Effect.WIDER, Effect.NEW, Effect.OTHER) for effect, _, _ in self.compare(old, new, ())
-        )
+        return not any(effect in _PERMITS for effect, _, _ in self.compare(old, new, ()))
 
     def _definitions(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
         """Compares the definitions that still have references: a change within one appears at no other place."""

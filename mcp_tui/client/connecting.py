@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from mcp_tui import __version__
 from mcp_tui.client import negotiation
-from mcp_tui.client.client_port import Caller
+from mcp_tui.client.client_port import Caller, Listener
 from mcp_tui.client.client_settings import Offers, StdioTarget, Target
 from mcp_tui.client.connection import ConnectError, Connection, NoCommonRevision, ServerInfo
 from mcp_tui.client.deferred_requests import DeferredRequests
@@ -22,23 +22,13 @@ from mcp_tui.client.launchers import launcher
 from mcp_tui.client.negotiation import Decision, Reply, Step
 from mcp_tui.client.stderr_lines import StderrLines
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol import messages
+from mcp_tui.protocol import messages, revisions
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.responses import OPENING_METHODS
-from mcp_tui.protocol.revisions import (
-    LATEST,
-    LATEST_HANDSHAKE,
-    META_CAPABILITIES,
-    META_CLIENT_INFO,
-    META_PROTOCOL_VERSION,
-    META_SERVER_INFO,
-    REVISIONS,
-    Negotiated,
-    Revision,
-)
+from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Negotiated, Revision
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.units import unpainted
 from mcp_tui.transport import base
@@ -275,9 +265,10 @@ class _Attempt:
         client = self.client
         self._step("waiting for the response to initialize")
         self._speak(None, {})
+        asked = REVISIONS[wanted or LATEST_HANDSHAKE.name]
         params: dict[str, Json] = {
-            "protocolVersion": wanted or LATEST_HANDSHAKE.name,
-            "capabilities": client.settings.offers.capabilities(REVISIONS[wanted or LATEST_HANDSHAKE.name]),
+            "protocolVersion": asked.name,
+            "capabilities": client.settings.offers.capabilities(asked),
             "clientInfo": CLIENT_INFO,
         }
         id_ = client.call("initialize", params, limits=self.limits, internal=True)
@@ -307,10 +298,10 @@ class _Attempt:
 
         Over HTTP it is sent when the connection is made, and again after a person signed in.
         """
-        client, loop = self.client, asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         if wait is None:
-            return await self._reply(id_, None)
-        limit = Limit(None if client.ledger.row(id_).sent_at is None else wait)
+            return await self._reply(id_, None, Limit(None))
+        limit = Limit(None if self.client.ledger.row(id_).sent_at is None else wait)
 
         def listener(event: ev.Event) -> None:
             if isinstance(event, (ev.Sent, ev.Resumed)) and event.id == id_:
@@ -318,11 +309,7 @@ class _Attempt:
             elif isinstance(event, ev.Paused) and event.id == id_:
                 limit.reschedule(None)
 
-        ignore = client.listen(listener)
-        try:
-            return await self._reply(id_, wait, limit)
-        finally:
-            ignore()
+        return await self._reply(id_, wait, limit, listener)
 
     async def _initialize_reply(self, id_: RequestId) -> Reply:
         """Returns the reply to ``initialize``. C-24: a probe that was given up may be answered meanwhile."""
@@ -335,11 +322,7 @@ class _Attempt:
                 if self.discovered and client.ledger.row(id_).open:
                     limit.reschedule(asyncio.get_running_loop().time() + LATE_WAIT)
 
-        ignore = client.listen(listener)
-        try:
-            return await self._reply(id_, LATE_WAIT, limit)
-        finally:
-            ignore()
+        return await self._reply(id_, LATE_WAIT, limit, listener)
 
     async def _reconsider(self, outcome: Reply) -> Decision | None:
         """Returns another decision for a server that did not answer the probe and then failed ``initialize``, or
@@ -395,7 +378,7 @@ class _Attempt:
             if client.connection is not connection:
                 raise ConnectError(f"the connection closed during the handshake: {client.last_words}")
             self._forgive()
-        in_meta = as_object(result.get("_meta")).get(META_SERVER_INFO)
+        in_meta = as_object(result.get("_meta")).get(revisions.META_SERVER_INFO)
         fields = as_object(result.get("serverInfo") or in_meta)
         info = ServerInfo(
             transport=self.kind,
@@ -440,17 +423,22 @@ class _Attempt:
         if client.connection is not None:
             client.connection.speaking = revision
 
-    async def _reply(self, id_: RequestId, wait: float | None, limit: Limit | None = None) -> Reply:
-        """Waits for a request of the handshake and returns its reply, by default after at most ``wait`` seconds."""
+    async def _reply(
+        self, id_: RequestId, wait: float | None, limit: Limit, listener: Listener = lambda _: None
+    ) -> Reply:
+        """Waits for a request of the handshake and returns its reply, within ``limit``: ``wait`` seconds after an event."""
         client = self.client
+        ignore = client.listen(listener)
         try:
-            async with limit or Limit(wait):
+            async with limit:
                 frame = await client.wait(id_)
         except TimeoutError:
             # C-23: over stdio no cancel is sent, because no revision is known yet; the id stays known for a late
             # answer.
             client.cancel(id_, Cause.TIMEOUT, f"no answer within {wait:g} s")
             return Reply(silent=True)
+        finally:
+            ignore()
         row, refusal = client.ledger.row(id_), client.refusals.pop(id_, base.NO_ANSWER)
         if row.cause is Cause.MAX_TIMEOUT:
             raise TimeoutError
@@ -490,9 +478,9 @@ def _text(value: Json) -> str:
 def modern_meta(revision: Revision, offers: Offers, log_level: str = "") -> dict[str, Json]:
     """Returns the ``_meta`` of every request of a modern connection (basic, 2026-07-28)."""
     made: dict[str, Json] = {
-        META_PROTOCOL_VERSION: revision.name,
-        META_CLIENT_INFO: CLIENT_INFO,
-        META_CAPABILITIES: offers.capabilities(revision),
+        revisions.META_PROTOCOL_VERSION: revision.name,
+        revisions.META_CLIENT_INFO: CLIENT_INFO,
+        revisions.META_CAPABILITIES: offers.capabilities(revision),
     }
     return {**made, negotiation.LOG_LEVEL: log_level} if log_level else made
 

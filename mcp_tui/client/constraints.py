@@ -28,23 +28,11 @@ COMPARED: Final = frozenset(
 )
 """The keywords whose changes are narrower or wider."""
 
-OPAQUE: Final = frozenset(
-    {
-        "pattern",
-        "format",
-        "multipleOf",
-        "uniqueItems",
-        "not",
-        "if",
-        "then",
-        "else",
-        "contains",
-        "$ref",
-        "$dynamicRef",
-    }
-    | {"dependentSchemas", "dependentRequired", "dependencies", "additionalItems", "contentSchema"}
-    | {"unevaluatedItems", "unevaluatedProperties", "contentEncoding", "contentMediaType"}
-)
+OPAQUE: Final = frozenset((
+    "pattern", "format", "multipleOf", "uniqueItems", "not", "if", "then", "else", "contains", "$ref", "$dynamicRef",
+    "dependentSchemas", "dependentRequired", "dependencies", "additionalItems", "contentSchema", "unevaluatedItems",
+    "unevaluatedProperties", "contentEncoding", "contentMediaType",
+))  # fmt: skip
 """The keywords that reject values and can only be equal or different."""
 
 _UNORDERED_LISTS: Final = frozenset({"allOf", *ALTERNATIVES})
@@ -52,6 +40,9 @@ _UNORDERED_VALUES: Final = frozenset({"enum", "required", "type"})
 
 Placed: TypeAlias = tuple[int, Json]
 """The position and the schema of an element of a list."""
+
+Texts: TypeAlias = Iterator[tuple[Path, Json, Json]]
+"""Places where two schemas with the same constraints differ, and both values there."""
 
 
 class Constraints:
@@ -69,12 +60,9 @@ class Constraints:
         members = cast("dict[str, Json]", node)
         known = self._known.get(id(members))
         if known is None:
-            parts = (
-                (name, self.of_keyword(name, value, depth + 1))
-                for name, value in members.items()
-                if name in COMPARED or name in OPAQUE
-            )
-            known = self._known[id(members)] = (members, self._number(tuple(sorted(parts))))
+            names = sorted(name for name in members if name in COMPARED or name in OPAQUE)
+            parts = ((name, self.of_keyword(name, members[name], depth + 1)) for name in names)
+            known = self._known[id(members)] = (members, self._number(tuple(parts)))
         return known[1]
 
     def of_keyword(self, name: str, value: Json, depth: int = 0) -> int:
@@ -94,7 +82,7 @@ class Constraints:
     def _number(self, key: object) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def texts(self, old: Json, new: Json, path: Path) -> Iterator[tuple[Path, Json, Json]]:
+    def texts(self, old: Json, new: Json, path: Path) -> Texts:
         """Yields each place where two schemas with the same constraints differ, and both values there."""
         if old == new or not isinstance(old, dict):
             return
@@ -105,9 +93,7 @@ class Constraints:
             elif before.get(name) != after.get(name):
                 yield (*path, name), before.get(name), after.get(name)
 
-    def texts_of_keyword(
-        self, name: str, old: Json, new: Json, path: Path
-    ) -> Iterator[tuple[Path, Json, Json]]:
+    def texts_of_keyword(self, name: str, old: Json, new: Json, path: Path) -> Texts:
         """Yields the same for the value of a keyword."""
         if old == new:
             return
@@ -208,9 +194,8 @@ class Discriminators:
         found: dict[str, dict[str, int]] = {}
         for name in tagged[0][1] if tagged else ():
             owners = {value: at for at, tags in tagged for value in tags.get(name, ())}
-            if all(name in tags for _, tags in tagged) and len(owners) == sum(
-                len(tags[name]) for _, tags in tagged
-            ):
+            known = [tags[name] for _, tags in tagged if name in tags]
+            if len(known) == len(tagged) and len(owners) == sum(map(len, known)):
                 found[name] = owners
         return found
 

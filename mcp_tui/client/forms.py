@@ -151,12 +151,8 @@ ADDED: Final = FieldEntry(Given.TEXT)
 """The entry of a present object; the entry of an array of objects is the number of its items."""
 
 _OPEN_KINDS: Final = {
-    FieldKind.BOOLEAN,
-    FieldKind.CHOICE,
-    FieldKind.SEVERAL,
-    FieldKind.OBJECT,
-    FieldKind.ITEMS,
-}
+    FieldKind.BOOLEAN, FieldKind.CHOICE, FieldKind.SEVERAL, FieldKind.OBJECT, FieldKind.ITEMS,
+}  # fmt: skip
 """The kinds whose values the server knows already, or that have fields of their own."""
 
 _BREAKS_OF_LINES: Final = late(r"\s+")
@@ -410,11 +406,8 @@ class FormLayout:
             is_object = each.kind is FieldKind.OBJECT
             if members is None:
                 continue
-            if (
-                default is not None
-                and in_range(default)
-                and not (default == {} and is_object and not each.required)
-            ):
+            blank = default is None or (default == {} and is_object and not each.required)
+            if not blank and in_range(default):
                 members[each.name] = default
             elif each.fixed:
                 members[each.name] = objects[each.path] = {}

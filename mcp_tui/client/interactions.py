@@ -73,10 +73,9 @@ class Interactions:
 
     def prompt_over(self, request_id: RequestId, why: str) -> None:
         """Closes the prompt for a request of the server."""
-        for inquiry in tuple(self.open):
-            # 1 and "1" are two ids, and in Python 1 equals True.
-            if inquiry.request_id == request_id and type(inquiry.request_id) is type(request_id):
-                self._end(inquiry, why)
+        asked = [each for each in self.open if each.request_id == request_id]
+        # 1 and "1" are two ids, and in Python 1 equals True.
+        self._close(why, [each for each in asked if type(each.request_id) is type(request_id)])
 
     async def _reply(self, inquiry: Inquiry, request_id: RequestId) -> None:
         answer = await self._answer(inquiry)
@@ -97,14 +96,13 @@ class Interactions:
 
     def gather_over(self, id: RequestId, why: str, keys: frozenset[str] | None = None) -> None:
         """Closes the prompts for a request of ours, or those of ``keys``."""
-        for inquiry in tuple(self.open):
-            key = inquiry.key
-            if inquiry.parent == id and key is not None and (keys is None or key in keys):
-                self._end(inquiry, why)
+        asked = [each for each in self.open if each.parent == id and each.key is not None]
+        self._close(why, [each for each in asked if keys is None or each.key in keys])
 
-    def _end(self, inquiry: Inquiry, why: str) -> None:
-        self.open.remove(inquiry)
-        inquiry.over.set_result(why)
+    def _close(self, why: str, inquiries: Sequence[Inquiry]) -> None:
+        for inquiry in inquiries:
+            self.open.remove(inquiry)
+            inquiry.over.set_result(why)
 
     async def _gather(
         self, id: RequestId, requests: dict[str, dict[str, Json]], *, wait: float, task: bool
@@ -166,9 +164,7 @@ class Interactions:
 
     def close_url_prompts(self, why: str) -> None:
         """Closes the prompts for URLs in errors."""
-        for inquiry in tuple(self.open):
-            if inquiry.request_id is None and inquiry.key is None:
-                self._end(inquiry, why)
+        self._close(why, [each for each in self.open if each.request_id is None and each.key is None])
 
     # -- prompts ---------------------------------------------------------------------------------------------
 

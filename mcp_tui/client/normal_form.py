@@ -23,34 +23,18 @@ PARTS: Final = 10_000
 DESCRIBING_MEMBERS: Final = frozenset({"title", "description"})
 """The members that are left out without descriptions."""
 
-ANNOTATIONS: Final = DESCRIBING_MEMBERS | {
-    "default",
-    "examples",
-    "example",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-}
+ANNOTATIONS: Final = frozenset((
+    *DESCRIBING_MEMBERS, "default", "examples", "example", "deprecated", "readOnly", "writeOnly",
+))  # fmt: skip
 """The keywords that neither permit nor forbid any value."""
 
-_LEFT_OUT: Final = frozenset(
-    {"$schema", "$id", "$comment", "$anchor", "$dynamicAnchor", "$defs", "definitions"}
-)
+_DEFINITIONS: Final = frozenset({"$defs", "definitions"})
+_LEFT_OUT: Final = _DEFINITIONS | {"$schema", "$id", "$comment", "$anchor", "$dynamicAnchor"}
 SCHEMA_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-SCHEMA_MEMBERS: Final = frozenset(
-    {
-        "items",
-        "additionalProperties",
-        "additionalItems",
-        "propertyNames",
-        "contains",
-        "not",
-        "if",
-        "then",
-        "else",
-    }
-    | {"unevaluatedItems", "unevaluatedProperties", "contentSchema"}
-)
+SCHEMA_MEMBERS: Final = frozenset((
+    "items", "additionalProperties", "additionalItems", "propertyNames", "contains", "not", "if", "then", "else",
+    "unevaluatedItems", "unevaluatedProperties", "contentSchema",
+))  # fmt: skip
 
 
 class _TooLarge(Exception):
@@ -141,7 +125,7 @@ class _Normalizer:
         kept: dict[str, Json] = {
             keyword: self._keyword(keyword, value, f"/{keyword}")
             for keyword, value in as_object(raw).items()
-            if self._foreign and keyword in ("$defs", "definitions")
+            if self._foreign and keyword in _DEFINITIONS
         }
         return as_object(made) | kept if kept else made
 
@@ -173,19 +157,16 @@ class _Normalizer:
                 return back | beside
             self._open[id(node)] = place
             opened.append(id(node))
-            reference, only = node.get("$ref"), as_list(node.get("allOf"))
-            keyword = "$ref" if "$ref" in node else "allOf"
-            inner = (
-                self._schema.target(reference) if keyword == "$ref" else only[0] if len(only) == 1 else None
-            )
+            reference, parts = node.get("$ref"), as_list(node.get("allOf"))
+            keyword, inner = "allOf", parts[0] if len(parts) == 1 else None
+            if "$ref" in node:
+                keyword, inner = "$ref", self._schema.target(reference)
             rest = {name: value for name, value in node.items() if name != keyword}
             if not isinstance(inner, dict):
                 self._foreign |= "$ref" in node or "$dynamicRef" in node
                 return node | beside
             if rest.keys() - ANNOTATIONS - _LEFT_OUT:
-                both: list[Json] = (
-                    [*as_list(rest.get("allOf")), {"$ref": reference}] if keyword == "$ref" else only
-                )
+                both: list[Json] = [*parts, {"$ref": reference}] if keyword == "$ref" else parts
                 return {**rest, "allOf": both, **beside}
             beside = {**{name: value for name, value in rest.items() if name not in _LEFT_OUT}, **beside}
             node = as_object(inner)
@@ -194,9 +175,8 @@ class _Normalizer:
     def _keyword(self, name: str, value: Json, place: str) -> Json:
         """Returns the normal form of a keyword's value; ``None`` if the keyword has no effect."""
         if name in SCHEMAS_BY_NAME and isinstance(value, dict):
-            return {
-                key: self._node(each, f"{place}/{_escaped(key)}") for key, each in as_object(value).items()
-            }
+            members = as_object(value).items()
+            return {key: self._node(each, f"{place}/{_escaped(key)}") for key, each in members}
         if (name in SCHEMA_LISTS or name in SCHEMA_MEMBERS) and isinstance(value, list):
             return [self._node(each, f"{place}/{at}") for at, each in enumerate(as_list(value))]
         if name in ("items", "additionalProperties") and value in (True, {}):

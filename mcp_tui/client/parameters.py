@@ -42,13 +42,11 @@ class Variant:
 
     def written(self, names: frozenset[str]) -> str:
         """Returns some of the names, optional ones in brackets."""
-        shown = (
-            (name, name if len(name) <= USAGE_NAME_CHARACTERS else f"{name[: USAGE_NAME_CHARACTERS - 1]}…")
-            for name in self.properties
-        )
-        return " ".join(
-            short if name in self.required else f"[{short}]" for name, short in shown if name in names
-        )
+        most = USAGE_NAME_CHARACTERS
+        wanted = [name for name in self.properties if name in names]
+        short = [name if len(name) <= most else f"{name[: most - 1]}…" for name in wanted]
+        shown = zip(wanted, short, strict=True)
+        return " ".join(each if name in self.required else f"[{each}]" for name, each in shown)
 
 
 def variants(schema: Schema) -> list[Variant]:
@@ -108,9 +106,8 @@ def usage(schema: Json) -> str:
     """Returns the names of the arguments: ``query [limit]``, ``kind address | kind phone``, ``text (file | url)``."""
     found = variants(Schema(schema, most=2_000))
     first = found[0]
-    common = frozenset(
-        name for name in first.common if len({name in each.required for each in found}) == 1
-    )  # a name that a branch requires is already there
+    # A name that a branch requires is already there.
+    common = frozenset(name for name in first.common if len({name in each.required for each in found}) == 1)
     head = first.written(common)
     texts = dict.fromkeys(each.written(frozenset(each.properties) - common) for each in found)
     some = [text for text in texts if text]

@@ -185,9 +185,7 @@ def file_name(part: Part) -> str:
 
 def harmless(text: str) -> str:
     """Returns ``text`` as a harmless file name: letters, digits, and ``._-``, not hidden, and short."""
-    kept = "".join(
-        each if each.isascii() and (each.isalnum() or each in "._-") else "-" for each in text[:200]
-    )
+    kept = re.sub(r"[^A-Za-z0-9._-]", "-", text[:200])
     return kept.strip(".-")[:FILE_NAME_CHARACTERS]
 
 

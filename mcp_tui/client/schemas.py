@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import unquote
@@ -272,12 +272,9 @@ class Schema:
     def bounded(self) -> bool:
         """Whether the schema is an object that is small and flat enough for a validator."""
         raw = as_object(self.raw)
-        return (
-            isinstance(self.raw, dict)
-            and not _deep(raw)
-            and in_range(raw)
-            and len(encode(raw)) <= SCHEMA_BYTES
-        )
+        if not isinstance(self.raw, dict) or _deep(raw) or not in_range(raw):
+            return False
+        return len(encode(raw)) <= SCHEMA_BYTES
 
     @cached_property
     def usable(self) -> bool:
@@ -310,12 +307,8 @@ class Schema:
 
         formats = any(isinstance(node.get("format"), str) for node in _nodes(self.raw, MAX_SUBSCHEMAS))
         raw = cast("dict[str, Any]", self.raw)
-        return {
-            checked: jsonschema_rs.validator_for(
-                raw, validate_formats=checked, retriever=_refuse, pattern_options=_bounded()
-            )
-            for checked in ([False, True] if formats else [False])
-        }
+        made = partial(jsonschema_rs.validator_for, retriever=_refuse, pattern_options=_bounded())
+        return {each: made(raw, validate_formats=each) for each in ([False, True] if formats else [False])}
 
     def within(self, value: Json) -> bool:
         """Whether checking ``value`` applies parts of the schema at most :data:`WORK` times."""
@@ -365,9 +358,8 @@ class Schema:
         found: list[Problem] = []
         try:
             for formats, validator in self._validators.items():
-                found = found or [
-                    replace(each, advisory=formats) for each in first_problems(validator, value)
-                ]
+                problems = [] if found else first_problems(validator, value)
+                found += [replace(each, advisory=formats) for each in problems]
         except Exception:  # noqa: BLE001 - as above; a pattern may give up, say
             return []
         return found if not found or in_range(value) else []

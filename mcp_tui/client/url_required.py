@@ -7,6 +7,7 @@ an error and need no answer. Nothing is opened or repeated unless a person accep
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -26,9 +27,8 @@ _OWN: Final = frozenset({"_meta", "inputResponses", "requestState"})
 def required_urls(data: Json) -> list[dict[str, Json]]:
     """Returns the elicitations with a URL in the data of such an error."""
     found = objects_in(as_object(data).get("elicitations"))
-    return [each for each in found if as_text(each.get("url")) and each.get("mode", "url") == "url"][
-        :MAX_URLS
-    ]
+    usable = (each for each in found if as_text(each.get("url")) and each.get("mode", "url") == "url")
+    return list(islice(usable, MAX_URLS))
 
 
 def shown_origin(url: str) -> str:
@@ -53,18 +53,13 @@ def ask_for_urls(client: Client, call: Callable[[str, dict[str, Json]], object])
                 row = client.requests.get(event.id)
                 answer = parse(client.store.payload(event.seq) or b"")
                 sent = None if row is None else parse(client.store.payload(row.request_seq) or b"")
-                if (
-                    row is None
-                    or row.internal
-                    or not isinstance(answer, ResponseFrame)
-                    or answer.error is None
-                ):
+                error = answer.error if isinstance(answer, ResponseFrame) else None
+                if row is None or row.internal or error is None:
                     return
-                urls = required_urls(answer.error.data)
+                urls = required_urls(error.data)
                 if urls and isinstance(sent, RequestFrame):
-                    params = {
-                        name: value for name, value in as_object(sent.params).items() if name not in _OWN
-                    }
+                    members = as_object(sent.params).items()
+                    params = {name: value for name, value in members if name not in _OWN}
                     spawn(ask(row.id, urls, row.method, params), name=f"URLs for {row.id}")
             case ev.Disconnected():
                 client.interactions.close_url_prompts("the connection ended")

@@ -300,10 +300,9 @@ class Authorization:
         2025-11-25).
         """
         if not challenge.scopes:
-            text = (
+            raise AuthorizationError(
                 "the server requires more scopes and does not name them; sign in with mcp-tui login --scope"
             )
-            raise AuthorizationError(text)
         if set(challenge.scopes) <= set(self.credentials.token.scopes):
             text = "the server asks for scopes again that its token has, so no other token is asked for"
             raise AuthorizationError(text)
@@ -375,9 +374,8 @@ class Authorization:
         scopes = self._wanted_scopes(challenge, server, resource)
         endpoint = TokenEndpoint(self._discovery, server, resource, scopes, _drawn(server, resource))
         try:
-            client, token = await (self._signed_in_by_itself if self._by_itself else self._signed_in)(
-                endpoint
-            )
+            sign_in = self._signed_in_by_itself if self._by_itself else self._signed_in
+            client, token = await sign_in(endpoint)
         except AuthorizationError as error:
             if error.unknown_client and self._client.given and not self._client.idp_issuer:
                 raise error.advising(f"Check the client {self._configured_client}.") from None
@@ -472,9 +470,8 @@ class Authorization:
         authorization server lists it (SEP-2207).
         """
         scopes = self._scopes or challenge.scopes or resource.scopes
-        if (self._scopes or challenge.wants_scopes) and issuer_id(self.credentials.issuer) == issuer_id(
-            server.issuer
-        ):
+        same_issuer = issuer_id(self.credentials.issuer) == issuer_id(server.issuer)
+        if same_issuer and (self._scopes or challenge.wants_scopes):
             scopes = (*self.credentials.token.scopes, *scopes)
         if challenge.wants_scopes:
             scopes = (*scopes, *challenge.scopes)
@@ -543,12 +540,10 @@ class Authorization:
         """Returns a new client: by URL, else by dynamic registration. Otherwise its error says how to register manually
         (2025-11-25).
         """
-        server = endpoint.server
-        if self._client_url and server.metadata.get("client_id_metadata_document_supported") is True:
-            self._report(
-                f"If its page refuses the client, check that {shown(self._client_url)} has {redirect_uri}"
-            )
-            return ClientRegistration(client_id=self._client_url, issuer=server.issuer, auth_method="none")
+        server, url = endpoint.server, self._client_url
+        if url and server.metadata.get("client_id_metadata_document_supported") is True:
+            self._report(f"If its page refuses the client, check that {shown(url)} has {redirect_uri}")
+            return ClientRegistration(client_id=url, issuer=server.issuer, auth_method="none")
         if server.metadata.get("registration_endpoint") is not None:
             return await endpoint.register(redirect_uri)
         text = f"the authorization server {shown(server.issuer)} offers no client registration"

@@ -321,10 +321,9 @@ class Discovery:
             self._report("It publishes no authorization metadata: using /authorize, /token and /register")
             found = _default_metadata(issuer)
         if found is None:
-            text = (
+            raise AuthorizationError(
                 f"the authorization server {shown(issuer)} publishes no metadata that can be used: {problem}"
             )
-            raise AuthorizationError(text)
         server = AuthorizationServer(issuer_is_exact(issuer, found.get("issuer"), self._server), found)
         for name in ("token_endpoint", "authorization_endpoint", "registration_endpoint"):
             if name == "token_endpoint" or found.get(name) is not None:
@@ -393,9 +392,8 @@ def _default_metadata(origin: str) -> dict[str, Json]:
 def instead(answer: Fetched) -> str:
     """Returns a description of an answer that is not a JSON object, as the end of a sentence."""
     if 300 <= answer.status < 400:
-        return (
-            f"redirects to {shown(answer.headers.get('location', 'nowhere'))}, and redirects are not followed"
-        )
+        to = shown(answer.headers.get("location", "nowhere"))
+        return f"redirects to {to}, and redirects are not followed"
     kind = readable(answer.headers.get("content-type", "").partition(";")[0].strip() or "no Content-Type", 80)
     text = "" if answer.status not in SUCCESS else ", which is not a JSON object"
     return f"answered HTTP {answer.status} with {kind}{text}"

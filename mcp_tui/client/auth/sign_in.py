@@ -122,10 +122,8 @@ def is_local(redirect_uri: str) -> bool:
     except ValueError:
         return False
     host = f"[{name}]" if ":" in name else name
-    whole = redirect_uri == f"http://{host}:{port}{parts.path}"
-    return (
-        whole and name in LOOPBACK and bool(port) and redirect_uri.isprintable() and " " not in redirect_uri
-    )
+    whole = redirect_uri == f"http://{host}:{port}{parts.path}" and name in LOOPBACK and bool(port)
+    return whole and redirect_uri.isprintable() and " " not in redirect_uri
 
 
 # -- the redirect ----------------------------------------------------------------------------------------------
@@ -145,11 +143,9 @@ def fields_of(request: AuthorizationRequest, redirected: str) -> dict[str, list[
     if not request.is_redirect(f"{begin}?") or fields is None:
         text = f"this is not the redirect URL, which begins with {request.redirect_uri}?"
         raise AuthorizationError(text)
-    states = fields.get("state", [])
     # A pasted text may have lone surrogates, which UTF-8 cannot encode.
-    if len(states) != 1 or not hmac.compare_digest(
-        states[0].encode("utf-8", "surrogatepass"), request.state.encode()
-    ):
+    states = [each.encode("utf-8", "surrogatepass") for each in fields.get("state", [])]
+    if len(states) != 1 or not hmac.compare_digest(states[0], request.state.encode()):
         text = "the redirect has another state than the one that was sent, so it is not used"
         raise AuthorizationError(text)
     return fields
@@ -214,13 +210,11 @@ class RedirectListener:
                 servers = await made.listen(uri)
                 break
             except OSError as error:
-                why = (
-                    f"cannot listen at the redirect URI {uri}: {os.strerror(error.errno or errno.EADDRINUSE)}"
-                )
+                reason = os.strerror(error.errno or errno.EADDRINUSE)
+                why = f"cannot listen at the redirect URI {uri}: {reason}"
         else:
-            raise AuthorizationError(
-                f"{why}. End the program that uses the port, or choose another with --redirect-uri."
-            )
+            advice = "End the program that uses the port, or choose another with --redirect-uri."
+            raise AuthorizationError(f"{why}. {advice}")
         try:
             yield made
         finally:

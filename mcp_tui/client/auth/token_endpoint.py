@@ -28,7 +28,7 @@ from mcp_tui.client.auth.discovery import (
     scopes_in,
     shown,
 )
-from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
+from mcp_tui.protocol.messages import Json, as_object, as_text, read_json, texts_in
 from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import TransportError
@@ -174,9 +174,8 @@ class ProofKey:
             self._key = jwk.import_key(as_object(read_json(secret)))
             self._header = {"typ": "dpop+jwt", "alg": self._key.alg, "jwk": self._key.as_dict(private=False)}
         except errors:
-            raise AuthorizationError(
-                "the stored DPoP key cannot be used, so its token cannot either"
-            ) from None
+            text = "the stored DPoP key cannot be used, so its token cannot either"
+            raise AuthorizationError(text) from None
         self.thumbprint: str = self._key.thumbprint()
 
     @classmethod
@@ -352,16 +351,11 @@ class TokenEndpoint:
             return self._read_client(self._accepted(answer, "register mcp-tui"), redirect_uri)
         except AuthorizationError as error:
             # The request had no secret, so the answer cannot repeat one.
-            reason = (json_object(answer.body) or {}).get("error_description")
-            text = f' (it says: "{readable(reason)}")' if isinstance(reason, str) and reason else ""
-            other = (
-                "Choose another redirect URI with --redirect-uri. "
-                if error.refused == _WRONG_REDIRECT
-                else ""
-            )
-            raise AuthorizationError(
-                f"{str(error).removesuffix('.')}{text}. {other}{by_hand(redirect_uri)}"
-            ) from None
+            reason = as_text((json_object(answer.body) or {}).get("error_description"))
+            text = str(error).removesuffix(".") + (f' (it says: "{readable(reason)}")' if reason else "")
+            wrong = error.refused == _WRONG_REDIRECT
+            advice = "Choose another redirect URI with --redirect-uri. " * wrong + by_hand(redirect_uri)
+            raise AuthorizationError(f"{text}. {advice}") from None
 
     def _read_client(self, made: dict[str, Json], redirect_uri: str) -> ClientRegistration:
         client_id, secret = made.get("client_id"), made.get("client_secret", "")
@@ -416,9 +410,8 @@ class TokenEndpoint:
         answer = await self._granted(client, fields | self.scope, "exchange the assertion")
         grant = answer.get("access_token")
         if answer.get("issued_token_type") != _IDENTITY_GRANT or not isinstance(grant, str):
-            raise AuthorizationError(
-                "the identity provider gave something other than an identity grant (ID-JAG)"
-            )
+            text = "the identity provider gave something other than an identity grant (ID-JAG)"
+            raise AuthorizationError(text)
         return grant
 
     @property
