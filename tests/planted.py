@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
 from typing import Any, Final
 
 import pytest
@@ -20,13 +19,12 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence, messages, requests, responses, revisions
 from mcp_tui.protocol import ledger as ledgers
 from mcp_tui.protocol.clocks import Clocks
-from mcp_tui.protocol.core import Live
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
 from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
-from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, ResponseFrame, as_object
-from mcp_tui.protocol.requests import RUNNING, Request, Requests, State
+from mcp_tui.protocol.messages import Json, NotificationFrame, as_object
+from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.responses import ResponseRole, Responses
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.tasks import Rounds, Tasks
@@ -74,26 +72,6 @@ def a_second_cancel_leaves_again(patch: Patch) -> None:
     _after_cancel(patch, again)
 
 
-def initialize_is_cancelled(patch: Patch) -> None:
-    def way(_: Revision | None, __: str, method: str, prescribed: Signal) -> Signal:
-        return Signal.NOTIFICATION if method == "initialize" else prescribed
-
-    patch.setattr(ledgers, "UNCANCELLABLE", frozenset[str]())
-    _another_way(patch, way)
-
-
-def a_cancel_leaves_for_what_was_never_sent(patch: Patch) -> None:
-    original = Ledger.cancel
-
-    def cancel(self: Ledger, id: RequestId, cause: Cause, reason: str, **more: Any) -> CancelOutcome:
-        row = self.requests.get(id)
-        if row is not None and row.state is State.QUEUED:
-            self._writing.add(row.wire_id)
-        return original(self, id, cause, reason, **more)
-
-    patch.setattr(Ledger, "cancel", cancel)
-
-
 def a_cancel_over_modern_http_is_posted(patch: Patch) -> None:
     def way(_: Revision | None, __: str, ___: str, prescribed: Signal) -> Signal:
         return Signal.NOTIFICATION if prescribed is Signal.STREAM_CLOSED else prescribed
@@ -108,14 +86,6 @@ def a_cancel_before_2026_07_28_closes_the_stream(patch: Patch) -> None:
     _another_way(patch, way)
 
 
-def the_stream_is_released_as_soon_as_its_cancel_is_posted(patch: Patch) -> None:
-    def release(self: Ledger, row: Request, outcome: CancelOutcome) -> None:
-        if self.negotiated.transport == "http" and outcome is CancelOutcome.REQUESTED:
-            self.do(self.port.release, row.id)
-
-    _after_cancel(patch, release)
-
-
 def a_cancelled_request_never_settles(patch: Patch) -> None:
     original = Ledger.settle
 
@@ -124,10 +94,6 @@ def a_cancelled_request_never_settles(patch: Patch) -> None:
             original(self, row, detail, at)
 
     patch.setattr(Ledger, "settle", settle)
-
-
-def a_queued_signal_is_not_withdrawn(patch: Patch) -> None:
-    patch.setattr(Responses, "_withdraw_cancel", _nothing)
 
 
 def a_recalled_signal_leaves_all_the_same(patch: Patch) -> None:
@@ -151,21 +117,6 @@ def a_late_reply_revives_a_request(patch: Patch) -> None:
     patch.setattr(responses, "role_of", role_of)
 
 
-def a_late_reply_is_delivered(patch: Patch) -> None:
-    original = Responses.late
-
-    def late(self: Responses, row: Request, kind: Kind, at: float, seq: int, **more: Any) -> None:
-        original(self, row, kind, at, seq, **more)
-        if kind is Kind.RESULT:
-            self._core.do(self._core.port.resolve, row.id, ResponseFrame(id=row.id, outline={}))
-
-    def leaving(self: Ledger, id: RequestId) -> None:
-        self._signal_queued.pop(id, None)
-
-    patch.setattr(Responses, "late", late)
-    patch.setattr(Ledger, "signal_leaving", leaving)
-
-
 def a_late_reply_leaves_no_trace(patch: Patch) -> None:
     def late(self: Responses, row: Request, kind: Kind, at: float, seq: int, **_: Any) -> None:
         self._core.violation("late", kind.value, at, seq)
@@ -186,18 +137,6 @@ def a_duplicate_counts_as_late(patch: Patch) -> None:
 # -- what is said of it ----------------------------------------------------------------------------------------
 
 
-def what_is_not_confirmed_is_told_as_not_delivered(patch: Patch) -> None:
-    original = Ledger._grace_over
-
-    def grace_over(self: Ledger, live: Live, now: float) -> None:
-        row = live.row
-        if row.answer_owed and row.accepted_at is None and not row.undelivered:
-            self.emit(ev.Undelivered(at=now, id=row.id, detail="not confirmed"))
-        original(self, live, now)
-
-    patch.setattr(Ledger, "_grace_over", grace_over)
-
-
 def silence_is_told_of_what_nobody_listened_to(patch: Patch) -> None:
     def watched(row: Request, until: float) -> float:
         return 0.0 if row.signalled_at is None else until - row.signalled_at
@@ -206,16 +145,6 @@ def silence_is_told_of_what_nobody_listened_to(patch: Patch) -> None:
 
 
 # -- clocks ----------------------------------------------------------------------------------------------------
-
-
-def progress_of_another_token_re_arms(patch: Patch) -> None:
-    original = Inbound._advance
-
-    def advance(self: Inbound, row: Request, params: dict[str, Json], at: float, seq: int) -> None:
-        flying = [each.row for each in self._core.live.values() if each.row.state is State.IN_FLIGHT]
-        original(self, flying[-1] if flying else row, params, at, seq)
-
-    patch.setattr(Inbound, "_advance", advance)
 
 
 def progress_re_arms_the_maximum(patch: Patch) -> None:
@@ -227,29 +156,6 @@ def progress_re_arms_the_maximum(patch: Patch) -> None:
             row.paused = event.at - row.sent_at
 
     patch.setattr(requests, "_progressed", progressed)
-
-
-def the_maximum_is_not_looked_at(patch: Patch) -> None:
-    original = Request.deadlines
-
-    def idle_only(self: Request) -> tuple[float | None, float | None]:
-        return original(self)[0], None
-
-    patch.setattr(Request, "deadlines", idle_only)
-
-
-def progress_that_does_not_increase_re_arms(patch: Patch) -> None:
-    original = Inbound._advance
-
-    def advance(self: Inbound, row: Request, params: dict[str, Json], at: float, seq: int) -> None:
-        value = messages.number(params.get("progress"))
-        if value is None or row.state not in RUNNING:
-            original(self, row, params, at, seq)
-        else:
-            self._core.emit(ev.Progress(at=at, id=row.id, progress=value, seq=seq))
-            self._clocks.arm(row)
-
-    patch.setattr(Inbound, "_advance", advance)
 
 
 def the_time_shown_runs_on(patch: Patch) -> None:
@@ -271,16 +177,6 @@ def a_close_leaves_the_timer(patch: Patch) -> None:
 
 
 # -- requests and connections -------------------------------------------------------------------------------------
-
-
-def an_id_is_used_again_behind_a_new_connection(patch: Patch) -> None:
-    original = Ledger.closed
-
-    def closed(self: Ledger, detail: str, *, at: float, **more: Any) -> None:
-        original(self, detail, at=at, **more)
-        self._ids, self.requests = count(1), Requests()
-
-    patch.setattr(Ledger, "closed", closed)
 
 
 def a_closed_connection_forgets_what_is_cancelled(patch: Patch) -> None:
@@ -318,13 +214,6 @@ def a_cancel_of_the_servers_hits_ours(patch: Patch) -> None:
     patch.setattr(Inbound, "_cancelled", cancelled)
 
 
-def a_modern_server_is_answered(patch: Patch) -> None:
-    def receive(self: Inbound, frame: RequestFrame, **_: Any) -> None:
-        self._core.do(self._core.port.reply, messages.result(frame.id, {}))
-
-    patch.setattr(Inbound, "receive", receive)
-
-
 def what_was_withdrawn_is_answered(patch: Patch) -> None:
     original = Inbound._withdrawn
 
@@ -349,10 +238,6 @@ def an_answer_that_is_owed_overtakes_the_signal(patch: Patch) -> None:
         return leaves
 
     patch.setattr(Ledger, "_signal", signal)
-
-
-def an_answer_that_is_owed_never_leaves(patch: Patch) -> None:
-    patch.setattr(Inbound, "send_owed", _nothing)
 
 
 def a_withdrawn_prompt_stops_the_clocks_for_ever(patch: Patch) -> None:
@@ -389,31 +274,6 @@ def questions_stay_open_behind_a_cancel(patch: Patch) -> None:
     patch.setattr(Rounds, "stop_gathering", _nothing)
 
 
-def input_is_asked_for_although_it_was_cancelled(patch: Patch) -> None:
-    original = Ledger.recall
-
-    def recall(self: Ledger, row: Request, at: float, *, for_good: bool = False) -> bool:
-        there = original(self, row, at, for_good=for_good)
-        if there and row.state is State.CANCEL_REQUESTED:
-            self.emit(ev.CancelWithdrawn(at=at, id=row.id))
-            self.do(self.port.gather, row.id, {})
-        return there
-
-    patch.setattr(Ledger, "recall", recall)
-
-
-def the_maximum_runs_while_a_person_is_asked(patch: Patch) -> None:
-    original = Rounds.input_required
-
-    def input_required(self: Rounds, row: Request, frame: ResponseFrame, at: float, seq: int) -> str:
-        problem = original(self, row, frame, at, seq)
-        if row.open:
-            self._core.deadlines.arm(Timer.LIMIT, row.id, at + 1.0)
-        return problem
-
-    patch.setattr(Rounds, "input_required", input_required)
-
-
 # -- tasks -----------------------------------------------------------------------------------------------------
 
 
@@ -423,14 +283,6 @@ def a_task_is_cancelled_by_a_notification(patch: Patch) -> None:
         self._ledger._signal(row)
 
     patch.setattr(Tasks, "cancel", cancel)
-
-
-def a_call_as_a_task_is_cancelled_by_a_notification(patch: Patch) -> None:
-    def signal(self: Ledger, row: Request, outcome: CancelOutcome) -> None:
-        if outcome is CancelOutcome.AWAITS_TASK_ID:
-            self._signal(row)
-
-    _after_cancel(patch, signal)
 
 
 def a_task_is_cancelled_twice(patch: Patch) -> None:
@@ -448,88 +300,39 @@ def polls_go_on_behind_the_end(patch: Patch) -> None:
     patch.setattr(Tasks, "connection_ended", _nothing)
 
 
-def a_poll_that_fails_is_the_last(patch: Patch) -> None:
-    original = Tasks._polled
-
-    def polled(self: Tasks, row: Request, errand: Request, frame: ResponseFrame | None, at: float) -> None:
-        if frame is not None and frame.error is None:
-            original(self, row, errand, frame, at)
-
-    patch.setattr(Tasks, "_polled", polled)
-
-
 def a_task_that_is_over_is_remembered(patch: Patch) -> None:
     patch.setattr(Tasks, "_unfollow", _nothing)
 
 
-def a_late_task_keeps_its_row_from_settling(patch: Patch) -> None:
-    original = Tasks.created
-
-    def created(self: Tasks, row: Request, task: dict[str, Json], at: float, seq: int) -> str:
-        self._core.deadlines.arm(Timer.LIMIT, row.id, None)
-        return original(self, row, task, at, seq)
-
-    patch.setattr(Tasks, "created", created)
-
-
-def what_is_kept_of_a_request_stays_behind_its_end(patch: Patch) -> None:
-    original = Ledger.over
-
-    def over(self: Ledger, row: Request, *more: Any) -> None:
-        live = self.live[row.id]
-        original(self, row, *more)
-        self.live[row.id] = live
-
-    patch.setattr(Ledger, "over", over)
-
-
 SIMULATION: Final[dict[Bug, int]] = {
     a_second_cancel_leaves_again: 2,
-    initialize_is_cancelled: 2,
-    a_cancel_leaves_for_what_was_never_sent: 2,
     a_cancel_over_modern_http_is_posted: 7,
     a_cancel_before_2026_07_28_closes_the_stream: 7,
-    the_stream_is_released_as_soon_as_its_cancel_is_posted: 7,
     a_cancelled_request_never_settles: 3,
-    a_queued_signal_is_not_withdrawn: 2,
     a_recalled_signal_leaves_all_the_same: 2,
     a_late_reply_revives_a_request: 4,
-    a_late_reply_is_delivered: 4,
     a_late_reply_leaves_no_trace: 4,
-    progress_of_another_token_re_arms: 3,
     progress_re_arms_the_maximum: 3,
-    the_maximum_is_not_looked_at: 3,
-    progress_that_does_not_increase_re_arms: 3,
     the_time_shown_runs_on: 9,
     a_close_leaves_the_timer: 10,
-    an_id_is_used_again_behind_a_new_connection: 5,
     a_closed_connection_forgets_what_is_cancelled: 8,
     a_row_changes_without_an_event: 6,
     a_cancel_of_the_servers_hits_ours: 1,
     a_round_goes_out_under_its_old_id: 5,
     questions_stay_open_behind_a_cancel: 10,
-    input_is_asked_for_although_it_was_cancelled: 10,
     a_task_is_cancelled_by_a_notification: 2,
-    a_late_task_keeps_its_row_from_settling: 3,
-    what_is_kept_of_a_request_stays_behind_its_end: 8,
     silence_is_told_of_what_nobody_listened_to: 11,
 }
 """Bugs that the simulation finds, with the number of the invariant that each breaks there."""
 
 MACHINE: Final[list[Bug]] = [
     a_duplicate_counts_as_late,
-    what_is_not_confirmed_is_told_as_not_delivered,
-    a_modern_server_is_answered,
     what_was_withdrawn_is_answered,
     prompts_outlive_the_connection,
-    a_call_as_a_task_is_cancelled_by_a_notification,
     a_task_is_cancelled_twice,
     an_answer_that_is_owed_overtakes_the_signal,
-    an_answer_that_is_owed_never_leaves,
     a_withdrawn_prompt_stops_the_clocks_for_ever,
-    the_maximum_runs_while_a_person_is_asked,
     polls_go_on_behind_the_end,
-    a_poll_that_fails_is_the_last,
     a_task_that_is_over_is_remembered,
 ]
 """Bugs that the state machine finds, and the simulation does not."""

@@ -155,18 +155,3 @@ async def test_research_in_2026_07_28_is_cancelled_as_a_task(control: Control, t
     seen = control.wait("cancelled")
     assert (seen["how"], seen["id"], seen["reason"]) == ("tasks_cancel", first["task_id"], None)
     assert not [each for each in control.events if each.get("method") == "notifications/cancelled"]
-
-
-@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
-async def test_ask_asks_nobody_where_nobody_is(control: Control, revision: str) -> None:
-    """A command declares nothing that takes a person; in the workbench the question is a form."""
-    ran = await played(control, "stdio", revision, "ask", linger="0")
-    check_order(ran)
-    assert ran.status == 5
-    if revision == MODERN:
-        assert ran.outcome["state"] == "failed"
-        assert ran.outcome["error"]["code"] == -32021
-        assert ran.outcome["error"]["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
-    else:
-        assert ran.outcome["result"]["isError"] is True
-        assert "does not declare elicitation" in ran.outcome["result"]["content"][0]["text"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 import re
 from typing import Any
 
@@ -17,7 +16,7 @@ from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import Challenge, TransportError, Unauthorized
 from tests.client.connected import HANG, serving
-from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript, Script, served, silent
+from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript, Script, served
 from tests.waiting import until
 
 MODERN = "2026-07-28"
@@ -105,32 +104,6 @@ async def test_c36_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_po
             await call(made, "other")
         ).state is not State.COMPLETED  # that one is polled for, once, and refused
         assert len(polled) == 1
-
-
-@handshaken
-async def test_c10_a_response_in_the_answer_to_the_cancel_is_late(revision: str):
-    came: list[Call] = []
-
-    async def work(to: Call) -> None:
-        came.append(to)
-        await to.disconnected()
-
-    script = served(revision, work)
-
-    async def odd(to: Call) -> None:
-        if to.rpc == "notifications/cancelled":
-            await to.respond(200, json.dumps(result(came[0].id)).encode(), "application/json")
-        else:
-            await script(to)
-
-    async with serving(odd, as_of(revision)) as (_, made, _):
-        row = made.requests.get(made.call_tool("tool", {}))
-        assert row is not None
-        await until(lambda: bool(came))
-        made.cancel(row.id)
-        await until(lambda: bool(row.late))
-        words = evidence.summary_words(row, made.now())
-        assert words.startswith("sent, accepted by a server without sessions; late result at +")
 
 
 @handshaken
@@ -361,29 +334,3 @@ async def test_a_handshake_of_a_real_server_has_its_sentence_or_its_version(
         assert re.search(came, name), name
         assert not [each for each in told if isinstance(each, (ev.Violation, ev.Degraded))]
         await made.close()
-
-
-async def test_a_cancel_that_a_stateless_server_accepts_and_loses_is_not_said_to_have_reached_the_call():
-    # mcp-handler, xmcp, gradio, mcp-lite 0.10.0: the POST of a cancel gets 202 and reaches no call. arcade-mcp-server
-    # 1.32.1 has sessions, and its late result comes all the same.
-    running: list[Call] = []
-
-    async def script(call: Call) -> None:
-        if call.rpc == "notifications/cancelled":
-            await call.respond(202)
-            (work,) = running
-            await work.respond(200, json.dumps(result(work.id)).encode(), "application/json")
-        elif call.rpc == "tools/call":
-            running.append(call)
-            await call.disconnected()
-        else:
-            await served("2025-11-25", silent)(call)
-
-    async with serving(script, as_of("2025-11-25")) as (_, made, _):
-        id_ = made.call_tool("slow", {})
-        await until(lambda: bool(running))
-        made.cancel(id_)
-        row = made.ledger.row(id_)
-        await until(lambda: bool(row.late) and row.accepted_at is not None)
-        assert evidence.delivery_words(row, 1e9) == "sent, accepted by a server without sessions"
-        assert [each.value for each in evidence.outcomes(row, 1e9)] == ["late_result"]

@@ -283,20 +283,6 @@ async def test_closing_the_stream_closes_the_socket_headers_or_not(script: Calla
 # -- cancelling by notification --------------------------------------------------------------------------------
 
 
-async def test_a_cancel_is_accepted_by_its_status_whatever_becomes_of_the_body():
-    async def script(call: Call) -> None:
-        if call.rpc == "notifications/cancelled":
-            await call.head(202, {"Transfer-Encoding": "chunked"})
-        await call.disconnected()
-
-    async with connected(script) as (server, transport, heard):
-        transport.send(request(1))
-        await server.until(lambda _: True)
-        transport.signal(cancelled(1))
-        async with asyncio.timeout(SHOWN_BODY_SECONDS / 2):
-            await heard.until(SignalAccepted)
-
-
 async def test_a_cancel_overtakes_everything_and_blocks_nothing():
     """The server answers neither the request nor its cancel: the next call goes on all the same."""
     hanging = asyncio.Event()

@@ -15,10 +15,7 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.call_form import CallScreen
 from mcp_tui.tui.screens.cancel_dialogs import ReasonScreen, TimeoutScreen
-from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.picker import read_target
-from mcp_tui.view.badges import BADGES
-from mcp_tui.view.server_bar import COUNTERS, LINK_GLYPHS, Link
 from tests.control import Control
 from tests.tui.driving import DEMO, Driven, driving
 from tests.waiting import HANG
@@ -89,20 +86,6 @@ class TestCancelling:
             await driven.press("end", "exclamation_mark", "ctrl+s")
             await driven.until(lambda: "hello!" in driven.inside("requests"))
 
-    async def test_the_palette_opens_the_help_with_a_legend_of_every_state_and_counter(self) -> None:
-        async with driving(size=(80, 41)) as driven:
-            await driven.press("ctrl+p")
-            await driven.type("help")
-            await driven.until(lambda: "these keys" in driven.text())
-            await driven.press("enter")
-            await driven.until(lambda: isinstance(driven.top, HelpScreen))
-            for each in BADGES:
-                assert f"{each.glyph} {each.word}" in driven.text()
-            for counter in COUNTERS:
-                assert f"{counter.badge.glyph} 3 {counter.word}" in driven.text()
-            for link, (glyph, _) in LINK_GLYPHS.items():
-                assert f"{glyph} {link.value}" in driven.text()
-
     async def test_keys_in_a_hurry_open_one_prompt(self) -> None:
         async with driving() as driven:
             await driven.in_flight("silent")
@@ -169,20 +152,6 @@ class TestCalling:
 
 
 class TestView:
-    async def test_the_filter_hides_and_esc_clears_it(self) -> None:
-        async with driving() as driven:
-            id_ = driven.call("add", a=1, b=2)
-            await driven.until(lambda: not driven.row(id_).open)
-            await driven.in_flight("silent")
-            await driven.press("/")
-            await driven.type("name:add")
-            assert "silent" not in driven.inside("requests")
-            # no key acts on what is hidden
-            await driven.press("enter", "c")
-            assert driven.top is driven.bench
-            await driven.press("escape")
-            await driven.until(lambda: "silent" in driven.inside("requests"))
-
     async def test_the_key_of_another_pane_leaves_the_zoom(self) -> None:
         async with driving() as driven:
             await driven.press("z", "6")
@@ -195,14 +164,6 @@ class TestView:
 
 
 class TestConnection:
-    async def test_stopping_cancels_what_is_in_flight(self) -> None:
-        async with driving() as driven:
-            row = await driven.in_flight("silent")
-            await driven.press("S", "down", "enter")
-            await driven.until(lambda: driven.session.link is Link.LOST)
-            assert row.cause is Cause.SHUTDOWN
-            assert driven.app.is_running
-
     def test_a_line_is_a_url_a_command_or_demo(self) -> None:
         assert read_target("demo") == DEMO
         assert read_target(" https://a.example/mcp ") == HttpTarget(url="https://a.example/mcp")

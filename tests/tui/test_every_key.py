@@ -13,7 +13,10 @@ from textual.dom import DOMNode
 import mcp_tui.tui
 from mcp_tui.tui.bindings import scopes_of
 from mcp_tui.tui.keymap import keymap
+from mcp_tui.tui.screens.help import legend
+from mcp_tui.view.badges import BADGES
 from mcp_tui.view.keys import FIELD, SCOPES, help_texts, keys
+from mcp_tui.view.server_bar import COUNTERS, LINK_GLYPHS
 from tests.tui import test_attach, test_dialog_keys, test_keys
 
 ROOT = Path(mcp_tui.tui.__file__).parent
@@ -69,6 +72,16 @@ def test_every_key_is_explained_where_it_works():
         explained = [said for _, said in told]
         assert explained == [key.help for key in scope.keys if key.action != "read_only"]
         assert all(key.help and key.label for key in scope.keys)
+
+
+def test_the_help_has_a_legend_of_every_state_counter_and_link():
+    shown = "\n".join(str(line.text) for section in legend() for line in section.lines)
+    for glyph, word in (
+        *((each.glyph, each.word) for each in BADGES),
+        *((each.badge.glyph, f"3 {each.word}") for each in COUNTERS),
+        *((glyph, link.value) for link, (glyph, _) in LINK_GLYPHS.items()),
+    ):
+        assert f"{glyph} {word}" in shown
 
 
 def test_a_scope_names_those_around_it_and_an_id_does_not_stand_twice_in_one():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
@@ -83,15 +82,6 @@ class TestTheTerminalIsAsItWas:
         assert terminal.ended() == 128 + number
         terminal.assert_restored()
         assert "notifications/cancelled" in received(log)
-
-    def test_after_a_signal_under_a_prompt(self, terminals: Callable[..., Terminal]) -> None:
-        terminal = terminals("--demo")
-        call_silent(terminal)
-        terminal.press("c")
-        terminal.see("Reason")
-        os.kill(terminal.pid, signal.SIGTERM)
-        assert terminal.ended() == 128 + signal.SIGTERM
-        terminal.assert_restored()
 
     def test_after_a_signal_while_it_starts(self, terminals: Callable[..., Terminal]) -> None:
         terminal = terminals("--demo")
@@ -297,35 +287,3 @@ def test_a_long_call_that_is_left_alone_is_heard_and_the_title_is_put_back(
     terminal.press("\x11")
     assert terminal.ended() == 0
     assert terminal.raw.count(b"\x1b[22;2t") == terminal.raw.count(b"\x1b]2;\x07\x1b[23;2t") == 1
-
-
-def test_an_issue_block_is_copied_and_two_answers_are_compared_by_keys_alone(
-    terminals: Callable[..., Terminal], tmp_path: Path
-) -> None:
-    terminal = terminals("--demo", columns=120, lines=36)
-    terminal.see("stubborn")
-    for number, text in enumerate(("first words", "second words"), 1):
-        terminal.press("n")
-        terminal.see("Call a tool")
-        terminal.press("echo")
-        terminal.see("1 of 15")
-        terminal.press("\r")
-        terminal.see("╭─ Call echo", "Text to return")
-        terminal.press(f"{text}\x13")
-        terminal.until(
-            lambda number=number: terminal.text().count("completed") > number
-        )  # the detail says it too
-    terminal.press("y")
-    terminal.see("Issue block (Markdown)")
-    terminal.press("\x1b[F\r")
-    terminal.see("Copied")
-    copied = re.findall(rb"\x1b\]52;c;([A-Za-z0-9+/=]+)\x07", terminal.raw)
-    pasted = tmp_path / "issue.md"
-    pasted.write_bytes(base64.b64decode(copied[-1]))
-    assert pasted.read_text().startswith("### `tools/call echo`: completed")
-    assert "second words" in pasted.read_text()
-    terminal.press("d")
-    terminal.see("compared", "− first words", "+ second words")
-    terminal.press("\x1b")
-    terminal.press("\x11")
-    assert terminal.ended() == 0

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal.records import Header
 from tests.tui.hostile import PAYLOADS
 from tests.tui.terminal import Terminal
 from tests.waiting import HANG
@@ -201,58 +200,3 @@ def test_nothing_of_the_servers_words_reaches_the_terminal(
     walk.step("\x1b", "\x1b", "\x1b")
     walk.step("\x11", "\x11")
     walk.ends_clean("␛]52;c;", "␛]0;pwned", "␛[2J", "␛[?47h", "␛P+q")
-
-
-def test_nor_do_names_from_config_files_in_the_list_of_servers(
-    terminals: Callable[..., Terminal], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = tmp_path / "home"
-    (home / ".cursor").mkdir(parents=True)
-    (tmp_path / ".vscode").mkdir()
-    evil = [text.replace("\x00", "") for text in EVIL.values()]
-    servers = {
-        f"{at} {text}": {"command": text, "args": [text], "env": {text: text}} for at, text in enumerate(evil)
-    }
-    (home / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
-    (tmp_path / ".vscode" / "mcp.json").write_text(json.dumps({"servers": servers}))
-    monkeypatch.chdir(tmp_path)
-    terminal = terminals(
-        columns=120, lines=50, env={"HOME": str(home), "PYTHONPATH": os.fspath(SERVER.parents[2])}
-    )
-    walk = Walk(terminal)
-    walk.step(see="needs consent")
-    walk.step("\x1b[6~", "\x1b[6~", "\x1b[B", "0 ", seconds=0.2)
-    walk.step("\r", seconds=0.2)
-    walk.step("n", "\x11")
-    walk.ends_clean("␛]52;c;")
-
-
-def test_nor_does_a_recording_that_somebody_sent(terminals: Callable[..., Terminal], tmp_path: Path) -> None:
-    path = tmp_path / "sent.jsonl"
-    lines = [
-        json.dumps(
-            json.loads(Header(id="x", wall=1.7e9, mono=1.0, app="1", target=" ".join(EVIL.values())).line())
-        )
-    ]
-    for at, text in enumerate(EVIL.values()):
-        called = {"event": "called", "mono": 2.0 + at, "id": f"{at}{text}", "method": text, "name": text}
-        lines += [
-            json.dumps({"record": "event", **each})
-            for each in (
-                called,
-                {"event": "stderr", "mono": 2.1 + at, "line": text},
-                {
-                    "event": "cancel_requested",
-                    "mono": 2.2 + at,
-                    "id": f"{at}{text}",
-                    "cause": "user",
-                    "reason": text,
-                },
-            )
-        ]
-    path.write_text("\n".join(lines) + "\n")
-    terminal = terminals("replay", str(path), columns=140, lines=50)
-    walk = Walk(terminal)
-    walk.step(see="event")
-    walk.step("1", "2", "3", "4", "5", "6", "z", "z", ",", ",", "[", "?", "\x1b", "\x11")
-    walk.ends_clean("␛]52;c;")

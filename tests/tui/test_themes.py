@@ -309,17 +309,6 @@ async def test_a_theme_that_there_is_not_is_told_with_those_that_there_are(name:
         assert made.theme == FIRST_THEME
 
 
-async def test_every_shipped_theme_can_be_drawn_with(tmp_path: Path):
-    made = app(tmp_path, NAMES[-1])
-    async with made.run_test(size=(80, 24)) as pilot:
-        driven = Driven(made, pilot)
-        await driven.until(lambda: set(NAMES) <= set(made.theme_names))  # they are loaded after the start
-        for name in [made.theme, *NAMES]:
-            made.theme = name
-            await pilot.pause()
-            assert "mcp-tui" in driven.text()
-
-
 @pytest.mark.parametrize("key", ["n", "question_mark", "ctrl+p"])
 async def test_the_workbench_is_seen_behind_dialogs_in_the_colours_of_the_terminal(key: str):
     async with driving() as driven:

@@ -86,23 +86,6 @@ async def test_whatever_is_in_a_row_its_columns_line_up():
                         assert ends == {cell_len(end)}
 
 
-async def test_no_column_moves_when_calls_start_and_end() -> None:
-    shown, _ = table(requests(started(1, name="slow"), completed(id=1), started(2)))
-    async with Host(shown).run_test(size=(80, 10)) as pilot:
-        await pilot.pause()
-        header = inside(shown)[0]
-        for event in (
-            completed(id=2),
-            *started(3),
-            progress(1, 2, "many words " * 20, id=3),
-            *cancelled(id=3),
-            late(id=3),
-        ):
-            show_message(shown, event)
-            await pilot.pause()
-            assert inside(shown)[0] == header
-
-
 async def test_a_lost_row_repeats_nothing_that_the_bar_says_until_that_changes() -> None:
     why = "server exited with code 3"
     lost = [
