@@ -20,6 +20,7 @@ from packaging.specifiers import SpecifierSet
 
 import mcp_tui
 from mcp_tui.demo.demo_tools import TOOLS
+from mcp_tui.view import keys
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")]
@@ -236,6 +237,18 @@ def test_a_recipe_names_what_the_files_that_it_names_have(recipe: str):
     ] == []
     code = "\n".join(path.read_text(encoding="utf-8") for path in paths if path.is_file())
     assert [name for name in names if not re.search(rf"\b{name}\b", code)] == []
+    of_self = {*re.findall(r"\bself\.(\w+)", recipe)} - {*re.findall(r"\bself\.(\w+) = ", recipe)}
+    modules = (path for folder in ("mcp_tui", "tests/servers") for path in (ROOT / folder).rglob("*.py"))
+    every = "\n".join(path.read_text(encoding="utf-8") for path in modules) if of_self else ""
+    assert [name for name in of_self if not re.search(rf"\b(?:def |self\.){name}\b", every)] == []
+
+
+def test_the_keys_that_a_recipe_calls_free_are_free():
+    (recipe,) = (each for each in RECIPES if each.startswith("A key."))
+    (free,) = re.findall(r"must be free there and in the panes, as (.+?) are", recipe)
+    scopes = (keys.EVERYWHERE, keys.WORKBENCH, keys.REQUESTS, keys.LINES, keys.DETAIL, keys.TIMELINE)
+    taken = {each for scope in scopes for key in scope.keys for each in key.keys.split(",")}
+    assert set(re.findall(r"`(.)`", free)) & taken == set()
 
 
 # -- the README ----------------------------------------------------------------------------------------
