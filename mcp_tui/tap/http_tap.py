@@ -110,7 +110,7 @@ class ClientConnection(asyncio.Protocol):
         self._writable.set()
         self._ended = False
         """Whether the client has ended its direction of the connection."""
-        self._is_head = self._is_as_read = self._is_paced = False
+        self._is_head = self.is_as_read = self._is_paced = False
         self._early = 0
         """Bytes received while the last request is unanswered."""
 
@@ -245,17 +245,16 @@ class ClientConnection(asyncio.Protocol):
     def begin(self, status: int, headers: Headers, reason: bytes = b"", *, as_read: bool = False) -> None:
         """Sends the head of a response. With ``as_read``, h11 has read the headers, and they have the length of the body."""
         is_usual = self._http.their_state is h11.DONE and not (self._is_head or status in (204, 304))
-        self._is_as_read = as_read and is_usual
-        if self._is_as_read:
-            # h11 has checked all of this when it was read, so it only has to know that there is a response.
-            self._http.send(_BARE)
+        self.is_as_read = as_read and is_usual
+        if self.is_as_read:
+            # h11 has checked all of this when it was read.
             self._write(plain_head(b"HTTP/1.1 %d %b" % (status, reason), headers))
         else:
             self._send(h11.Response(status_code=status, headers=list(headers), reason=reason))
 
     def send(self, data: bytes) -> None:
         """Sends a part of the body."""
-        if data and self._is_as_read:
+        if data and self.is_as_read:
             self._write([data])
         elif data:
             self._send(h11.Data(data=data))
@@ -263,6 +262,8 @@ class ClientConnection(asyncio.Protocol):
     def end(self) -> None:
         """Ends the response; the next request may have arrived already."""
         self.exchange = None
+        if self.is_as_read:
+            self._http.send(_BARE)  # h11 only has to know that there was a response.
         self._send(h11.EndOfMessage())
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
@@ -300,7 +301,6 @@ class ClientConnection(asyncio.Protocol):
 
     def flush(self) -> None:
         """Writes all events now."""
-        self.is_corked = False
         parts, self._parts = self._parts, []
         if parts and not self.transport.is_closing():
             self.transport.write(b"".join(parts))
@@ -561,6 +561,8 @@ class ProxiedExchange:
                 elif type(upstream.take()) is h11.Data:
                     self._part(bytes(event.data))
                 else:
+                    if connection.is_as_read:
+                        connection.flush()  # The client need not wait for what is left to do here.
                     self._end()
                     client.release(upstream)
                     self._finish("")
@@ -570,6 +572,7 @@ class ProxiedExchange:
             self._finish("")
             raise
         finally:
+            connection.is_corked = False
             connection.flush()
         if upstream.events or upstream.error is not None:
             upstream.notify = nothing

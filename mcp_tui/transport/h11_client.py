@@ -196,11 +196,11 @@ class H11Connection(asyncio.Protocol):
         parts = body if isinstance(body, list) else [body] if isinstance(body, bytes) else []
         is_complete = body is None or isinstance(body, (bytes, list))
         if is_checked and is_complete and framed[-1] != CHUNKED:
+            first = b"%b %b HTTP/1.1" % (method.encode("ascii"), target)
+            self._write([*plain_head(first, framed), *parts])
             # h11 has checked all of this when it was read, so it only has to know that there is a request.
             send(_bare(method))
             send(h11.EndOfMessage())
-            first = b"%b %b HTTP/1.1" % (method.encode("ascii"), target)
-            self._write([*plain_head(first, framed), *parts])
             return
         try:
             written = [send(h11.Request(method=method, target=target, headers=framed))]
