@@ -192,7 +192,7 @@ def delivery(row: Request) -> Delivery:
 LEAST_QUIET_SECONDS: Final = 0.5
 """The minimum number of seconds without progress that counts as quiet."""
 
-WARM_SECONDS: Final = 60.0
+WORDING_SETTLES_SECONDS: Final = 60.0
 """The minimum number of seconds after the last event in which the words about a cancelled request depend on the time."""
 
 FOREVER: Final = float("inf")
@@ -204,22 +204,22 @@ def watched_until(row: Request, until: float) -> float:
 
     Without an event that ends it, watching ends some time after the last event, so that the words stop changing.
     """
-    return min(until, _cools(row) if row.unwatched_at is None else row.unwatched_at)
+    return min(until, _wording_settles_at(row) if row.unwatched_at is None else row.unwatched_at)
 
 
-def is_warm(row: Request, now: float) -> bool:
+def wording_may_change(row: Request, now: float) -> bool:
     """Whether the words about a cancelled request still depend on the time."""
     if row.signalled_at is None or row.unwatched_at is not None or row.signal is Signal.STREAM_CLOSED:
         return False
     changing = late_answer(row) is None or late_progress(row) is not None
-    return changing and not row.open and now < _cools(row)
+    return changing and not row.open and now < _wording_settles_at(row)
 
 
-def _cools(row: Request) -> float:
+def _wording_settles_at(row: Request) -> float:
     """Returns the time from which the words about a cancelled request no longer depend on the time."""
     asked = row.signalled_at or row.cancel_at or row.ended_at or 0.0
     newest = max((asked, *(each.last_at for each in row.late)))
-    return newest + max(WARM_SECONDS, quiet_after(row.longest_gap) + 1.0)
+    return newest + max(WORDING_SETTLES_SECONDS, quiet_after(row.longest_gap) + 1.0)
 
 
 def quiet_after(longest_gap: float) -> float:

@@ -331,7 +331,9 @@ class Ledger(Core):
             return
         self.signal_leaving(id)
         if row.cancel_at is None:
-            self.emit(ev.Note(at=at, text=f"the cancel of {row.id!r} left although its answer had come"))
+            self.emit(
+                ev.Note(at=at, text=f"the cancel of {row.id!r} was sent although its answer had arrived")
+            )
             return
         # A request is cancelled at most once, so a second report is about the same signal.
         if row.signalled_at is not None and row.signal is not Signal.NONE:

@@ -228,7 +228,9 @@ class Cancellations:
         if int(now) != self._second:
             self._second = int(now)
             newest = self._newest(min(_UPDATED_CANCELLATIONS, self._fitted))
-            self._version += any(isinstance(each, Request) and evidence.is_warm(each, now) for each in newest)
+            self._version += any(
+                isinstance(each, Request) and evidence.wording_may_change(each, now) for each in newest
+            )
         return self._version + self._violations
 
     @property

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from mcp_tui.journal.payloads import SearchedMessages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.evidence import is_warm
+from mcp_tui.protocol.evidence import wording_may_change
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import TypedId
 from mcp_tui.tui.bindings import bindings
@@ -103,7 +103,7 @@ class RowPainter:
         row, cached, strips = item.row, None, self._canvas.strips
         # A child shows its time after its row, and open or watched rows change with the time. Caching the constant
         # cells of running rows saved no measurable time.
-        if row is not None and item.after is None and not row.open and not is_warm(row, now):
+        if row is not None and item.after is None and not row.open and not wording_may_change(row, now):
             cached = item.key, row.version, selected, marked, item.expanded, item.children
             if cached in strips:
                 return strips[cached]
@@ -163,7 +163,7 @@ class RequestTable(ListCanvas):
         self.marks: dict[TypedId, None] = {}
         self.empty = hint("No requests yet. Press {request.new} to call a tool.")
         self._painter = RowPainter(self, requests.logged_at)
-        self._sorted_at = self._warm_at = self._drawn_at = 0.0
+        self._sorted_at = self._reworded_at = self._drawn_at = 0.0
 
     # -- display ---------------------------------------------------------------------------------------------
 
@@ -273,11 +273,13 @@ class RequestTable(ListCanvas):
             return
         now, view = self.now(), self.in_view()
         items = list(zip(view, map(self.outline.item, view), strict=True))
-        if now - self._warm_at >= 1.0:
-            warm = [line for line, item in items if item.row is not None and is_warm(item.row, now)]
-            if warm:
-                self._warm_at = now
-                self._repaint(warm)
+        if now - self._reworded_at >= 1.0:
+            changing = [
+                line for line, item in items if item.row is not None and wording_may_change(item.row, now)
+            ]
+            if changing:
+                self._reworded_at = now
+                self._repaint(changing)
         live = [(line, item.about) for line, item in items if is_open(item.about)]
         young = any(self.is_fast(about) for _, about in live)
         if live and now - self._drawn_at >= (0.1 if young else 1.0):
