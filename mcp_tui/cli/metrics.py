@@ -24,7 +24,7 @@ from time import monotonic
 from typing import Any, Final, cast
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import Exit, Failure, out, warn
+from mcp_tui.cli.output import Exit, Failure, end_by_signal, out, warn
 from mcp_tui.journal import metric_names as names
 from mcp_tui.journal.metric_names import Metric
 from mcp_tui.live import control
@@ -78,7 +78,7 @@ def run(_name: str, given: Words) -> int:
             f"Cannot listen at {given.options.listen}: {error.strerror}. Choose another address or port."
         ) from None
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _stop)
+        signal.signal(number, end_by_signal)
     with server, closing(server.totals):
         shown = f"[{host}]" if ":" in host else host
         if not server.is_local:
@@ -88,10 +88,6 @@ def run(_name: str, given: Words) -> int:
         out(f"http://{shown}:{server.server_address[1]}/metrics", flush=True)
         server.serve_forever()
     return Exit.COMPLETED
-
-
-def _stop(number: int, _frame: object) -> None:
-    raise Failure("", Exit(128 + number))
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -57,6 +57,11 @@ class Failure(Exception):
         self.lines = lines
 
 
+def end_by_signal(number: int, _frame: object) -> None:
+    """Ends a command with its cleanup and the exit status of a signal: set it as the handler of that signal."""
+    raise Failure("", Exit(128 + number))
+
+
 class HelpAsked(Exception):
     """The command line asks for help or the version; the text of the exception is the answer."""
 

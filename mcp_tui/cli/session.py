@@ -49,13 +49,8 @@ INSECURE: Final = (
 )
 Body = Callable[["HeadlessSession"], Awaitable[int]]
 
-EXIT_BY_SIGNAL: Final = {
-    signal.SIGINT: Exit.INTERRUPTED,
-    signal.SIGTERM: Exit.TERMINATED,
-    signal.SIGHUP: Exit.HUNG_UP,
-    signal.SIGQUIT: Exit.QUIT,
-}
-"""The signals that end a command, with its exit status."""
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""The signals that end a command."""
 
 LAUNCHER_LOOK_SECONDS: Final = 0.5
 """The number of seconds between two checks of a launcher."""
@@ -84,9 +79,9 @@ class Headless:
         self._task: asyncio.Task[Any] | None = asyncio.current_task()
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(defect.report_beside)
-        for number, status in EXIT_BY_SIGNAL.items():
+        for number in ENDING:
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-                loop.add_signal_handler(number, self.stop, status)
+                loop.add_signal_handler(number, self.stop, Exit(128 + number))
         if self.insecure:
             self.printer.say(INSECURE, red=True)
         if isinstance(where, HttpTarget) and where.headers:

@@ -12,7 +12,7 @@ from typing import Final
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.options import options_of
-from mcp_tui.cli.output import Exit, Failure, csv_lines, dump, out, warn
+from mcp_tui.cli.output import Exit, Failure, csv_lines, dump, end_by_signal, out, warn
 from mcp_tui.cli.target import in_force
 from mcp_tui.live import control
 from mcp_tui.live.control import REASON_CHARACTERS, Problem, Summary
@@ -35,7 +35,7 @@ def hosts(named: Sequence[str]) -> dict[str, Host]:
     """
     for number in ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _end)
+            signal.signal(number, end_by_signal)
     known = in_force().via
     found: dict[str, Host] = {}
     for each in named:
@@ -54,11 +54,6 @@ def hosts(named: Sequence[str]) -> dict[str, Host]:
             name = f"{base}-{count}"
         found[name] = Host(name, command)
     return found
-
-
-def _end(number: int, _frame: object) -> None:
-    """Ends this command, so that those behind which it waits are ended as well."""
-    raise Failure("", Exit(128 + number))
 
 
 def _name(command: tuple[str, ...]) -> str:
