@@ -169,10 +169,6 @@ class Printer:
         """Prints a line to stdout. Text from a server must be cleaned or encoded already."""
         self.streams.put(f"{without_commands(text)}\n")
 
-    def put(self, data: bytes | str) -> None:
-        """Writes bytes or text to stdout unchanged."""
-        self.streams.put(data)
-
 
 # -- standard output and standard error -------------------------------------------------------------------------------
 

@@ -35,9 +35,9 @@ def print_result(printer: Printer, result: Json, output: str | None, *, is_read:
     if printer.json:
         return
     if output is None and data:
-        printer.put(_bytes(data[0]))
+        printer.streams.put(_bytes(data[0]))
     elif (output is None or data) and (text := text_of(result, raw=raw, data=output is None)):
-        printer.put(f"{text}\n")
+        printer.streams.put(f"{text}\n")
 
 
 def _write(printer: Printer, output: str, files: list[bytes]) -> None:

@@ -346,9 +346,7 @@ def find_running(start: str | None) -> Running | RunningClient:
         raise Failure(
             f"{len(found)} running clients are called {start!r}. Name one by its process.", lines=lines
         )
-    if not found:
-        return running_named(start)
-    return found[0]
+    return found[0] if found else running_named(start)
 
 
 def running_named(start: str) -> Running:

@@ -172,7 +172,7 @@ class CatalogueCheck:
         strict, risky = self.strict, Rank.RISKY
         found = [
             ReportFinding(
-                _line(each),
+                "  ".join(_cells(each)),
                 "error" if strict and each.rank is risky else _LEVELS[each.rank],
                 self.lock,
                 line_in_lock(self.text, (each.kind, each.name, *each.path)),
@@ -211,7 +211,3 @@ def _cells(change: Change) -> tuple[str, str, str]:
     place = path_text(change.path)
     text = f"{place}: {change.detail}" if place else change.detail
     return change.rank.value, f"{change.kind.removesuffix('s')} {change.name}", text
-
-
-def _line(change: Change) -> str:
-    return "  ".join(_cells(change))

@@ -77,15 +77,9 @@ class Look:
         self.shares, self.pane = shares, pane or self.pane
         if self.path is None:
             return
-        kept = {
-            "shares": asdict(self.shares),
-            "pane": self.pane,
-            "theme": self.theme,
-            "follow": self.follow,
-            "own": self.internal,
-            "recent": self.recent,
-            "copied": self.copied,
-        }
+        kept = asdict(self)
+        kept["own"] = kept.pop("internal")
+        del kept["path"], kept["themed"]
         with suppress(ConfigError):  # a failed write is no reason to stop
             write_own(self.path, kept)
 

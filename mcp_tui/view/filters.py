@@ -416,11 +416,9 @@ def parse(
     return read(text, fields, texts=everywhere, typing=False, meant=_MEANT)
 
 
-def _is_repeat(row: Shown) -> bool:
-    return isinstance(row, Request) and row.repeat is not None
-
-
-_MEANT: Final[dict[str, Test[Shown]]] = {"repeat": _is_repeat}
+_MEANT: Final[dict[str, Test[Shown]]] = {
+    "repeat": lambda row: isinstance(row, Request) and row.repeat is not None
+}
 """The words of a filter of requests that have a meaning of their own."""
 
 

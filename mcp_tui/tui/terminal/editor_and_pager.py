@@ -133,8 +133,9 @@ class Programs:
             raise ProgramError(
                 f"Cannot start {name}: {why}. Set {' or '.join(variables)} to another program."
             )
-        if process.returncode:
-            raise ProgramError(f"{name} failed ({_status(process.returncode)}).")
+        if code := process.returncode:
+            status = f"exit code {code}" if code > 0 else f"signal {-code}"
+            raise ProgramError(f"{name} failed ({status}).")
 
 
 def _command(variables: Sequence[str], usual: Sequence[str]) -> list[str]:
@@ -181,10 +182,6 @@ def _read(file: Path) -> bytes:
     if len(edited) > EDITED_BYTES:
         raise ProgramError("The edited text is too long.")
     return edited
-
-
-def _status(code: int) -> str:
-    return f"exit code {code}" if code > 0 else f"signal {-code}"
 
 
 @contextmanager

@@ -83,7 +83,7 @@ class Payloads:
     def result(self, row: Request) -> str:
         """Returns the answer to ``row`` as text, without secrets; empty if there is none."""
         raw = self.answer(row)
-        return "" if raw is None else plain(self._exported(raw))
+        return "" if raw is None else plain(parsed(self._scene.redactor().redact(raw)))
 
     def export(self, row: Request, *, most: float = math.inf) -> dict[str, object]:
         """Returns request, answer, and late messages as JSON; see :func:`mcp_tui.view.copies.exported`."""
@@ -112,9 +112,6 @@ class Payloads:
                 return "".join(f"{line}\n" for line in lines)
             case _:
                 return json.dumps(found, indent=2)
-
-    def _exported(self, raw: bytes) -> Json:
-        return parsed(self._scene.redactor().redact(raw))
 
     def _read(self, seq: int) -> bytes | None:
         return self._scene.payload(seq) if seq else None

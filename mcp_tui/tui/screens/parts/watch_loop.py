@@ -88,8 +88,10 @@ class Watching:
         else:
             self._newest = row.id
             self._earlier.clear()
-            text = "{} is repeated after each change; {} stops that"
-            screen.show_message(safe(text, _named(row), hint("{watch.pin}")), "accent")
+            text = "{} {} is repeated after each change; {} stops that"
+            screen.show_message(
+                safe(text, brief(str(row.id), 40), request(row), hint("{watch.pin}")), "accent"
+            )
 
     async def run(self) -> None:
         """Waits for changes until it is cancelled."""
@@ -220,7 +222,3 @@ def _files(paths: list[str]) -> SafeText:
     names = sorted({Path(path).name for path in paths})
     more = safe(" and {} more", len(names) - 1) if len(names) > 1 else NOTHING
     return safe("{}{}", brief(names[0], 80), more)
-
-
-def _named(row: Request) -> SafeText:
-    return safe("{} {}", brief(str(row.id), 40), request(row))
