@@ -14,23 +14,9 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from mcp_tui.client.client_settings import HttpTarget, StdioTarget, Target
+from mcp_tui.config import sources
 from mcp_tui.config.files import ConfigError, at, read_text
-from mcp_tui.config.sources import (
-    ARRAY,
-    CLINE,
-    CODEX,
-    GEMINI,
-    GOOSE,
-    KIMI,
-    NESTED,
-    PLAIN_FILE,
-    PROGRAM_IN_OBJECT,
-    QWEN,
-    Form,
-    Limits,
-    Source,
-    Surroundings,
-)
+from mcp_tui.config.sources import PLAIN_FILE, Form, Limits, Source, Surroundings
 from mcp_tui.config.tap_words import split
 from mcp_tui.config.templates import ConfigVariable, Dialect, Template, VariableKind
 from mcp_tui.config.yaml import Way
@@ -322,17 +308,11 @@ class Definition:
                 scheme, found, _ = self.shown(launch.url).partition("://")
                 plain = "url does not start with http:// or https://"
                 raise ConfigError(f"unsupported URL scheme {scheme}://" if found else plain)
-            cert, key = (
-                str(self._within(made(path))) if path else ""
-                for path in (launch.client_cert, launch.client_key)
-            )
+            certificate = launch.client_cert, launch.client_key
+            cert, key = (str(self._within(made(path))) if path else "" for path in certificate)
+            kind = launch.transport
             return HttpTarget(
-                url=url,
-                headers=headers,
-                transport=launch.transport,
-                client_cert=cert,
-                client_key=key,
-                name=self.name,
+                url=url, headers=headers, transport=kind, client_cert=cert, client_key=key, name=self.name
             )
         env: dict[str, str] = {}
         if launch.env_file:
@@ -390,10 +370,8 @@ class Definition:
                 places = {"home": str(self.around.home), "folder": str(folder), "folder name": folder.name}
                 found, missing = places.get(name, os.sep), ""
             case VariableKind.FOREIGN:
-                found, missing = (
-                    None,
-                    f"only {self.source.title} knows {variable.written}: write its value in its place",
-                )
+                found = None
+                missing = f"only {self.source.title} knows {variable.written}: write its value in its place"
         if found is None:
             raise Unset(missing)
         return found
@@ -470,23 +448,20 @@ def read(made: Definition, inputs: tuple[AskedInput, ...] = ()) -> Definition:
     if start:
         launch = replace(launch, command=words[start], args=words[start + 1 :])
     asked = launch.names(VariableKind.INPUT)
-    return replace(
-        made,
-        tap=words[:start],
-        launch=replace(launch, inputs=tuple(each for each in inputs if each.id in asked)),
-        unread=tuple(
-            name for name in made.fields if name not in {*reader.seen, *made.source.members, *form.members}
-        ),
-    )
+    launch = replace(launch, inputs=tuple(each for each in inputs if each.id in asked))
+    known = {*reader.seen, *made.source.members, *form.members}
+    unread = tuple(name for name in made.fields if name not in known)
+    return replace(made, tap=words[:start], launch=launch, unread=unread)
 
 
 def form_of(source: Source, fields: dict[str, Json]) -> Form:
     """Returns the form of an entry: that of its tool, or another form that the tool also accepts."""
     if isinstance(fields.get("command"), dict):
-        return PROGRAM_IN_OBJECT
-    if source in (CLINE, PLAIN_FILE) and isinstance(fields.get("transport"), dict):
-        return NESTED
-    return ARRAY if source is PLAIN_FILE and isinstance(fields.get("command"), list) else source.form
+        return sources.PROGRAM_IN_OBJECT
+    if source in (sources.CLINE, PLAIN_FILE) and isinstance(fields.get("transport"), dict):
+        return sources.NESTED
+    is_list = source is PLAIN_FILE and isinstance(fields.get("command"), list)
+    return sources.ARRAY if is_list else source.form
 
 
 def _plain(fields: dict[str, Json], form: Form, source: Source) -> dict[str, Json]:
@@ -528,11 +503,8 @@ def _own_words(words: list[str], command: str) -> int:
     runs = [PurePath(each).name for each in words[:1]]
     for index in range(len(words) - 1):
         fits = index == 0 or runs[0] in _RUNNERS or words[index - 1] == "-m"
-        if (
-            words[index + 1] == command
-            and fits
-            and PurePath(words[index]).name.partition("@")[0] in OWN_NAMES
-        ):
+        is_ours = PurePath(words[index]).name.partition("@")[0] in OWN_NAMES
+        if fits and is_ours and words[index + 1] == command:
             return index + 2
         if words[index] == "--":
             break
@@ -547,10 +519,10 @@ def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
     if url:
         if kind == "stdio":
             raise ConfigError("type is stdio, but there is a url and no command")
-        if source in (GEMINI, QWEN) and not kind:
+        if source in (sources.GEMINI, sources.QWEN) and not kind:
             # These tools have a member for each transport: url means HTTP+SSE, and httpUrl streamable HTTP.
             kind = "http" if "httpUrl" in reader.fields else "sse"
-        if source is CLINE and not kind:
+        if source is sources.CLINE and not kind:
             kind = "sse"
         return ServerLaunch(
             url=url,
@@ -578,9 +550,9 @@ def _kind(reader: DefinitionReader) -> str:
 def _process(reader: DefinitionReader, source: Source) -> ServerLaunch:
     env = reader.table("env")
     optional: frozenset[str] = frozenset()
-    if source in (CODEX, GOOSE):
+    if source in (sources.CODEX, sources.GOOSE):
         # These variables are optional, because goose may also store their values in a keyring.
-        named = reader.words("env_vars" if source is CODEX else "env_keys")
+        named = reader.words("env_vars" if source is sources.CODEX else "env_keys")
         optional = frozenset(str(part) for word in named for part in word)
         env = {name: (_variable(name),) for name in optional} | env
     return ServerLaunch(
@@ -594,12 +566,12 @@ def _process(reader: DefinitionReader, source: Source) -> ServerLaunch:
 
 
 def _headers(reader: DefinitionReader, source: Source) -> dict[str, Template]:
-    headers = reader.table("http_headers" if source is CODEX else "headers")
-    if source is CODEX:
+    headers = reader.table("http_headers" if source is sources.CODEX else "headers")
+    if source is sources.CODEX:
         for name, word in reader.table("env_http_headers").items():
             headers[name] = tuple(_variable(str(part)) for part in word)
-    token = reader.get("bearer_token_env_var" if source is CODEX else "bearerTokenEnvVar")
-    if isinstance(token, str) and source in (CODEX, KIMI):
+    token = reader.get("bearer_token_env_var" if source is sources.CODEX else "bearerTokenEnvVar")
+    if isinstance(token, str) and source in (sources.CODEX, sources.KIMI):
         headers["Authorization"] = ("Bearer ", _variable(token))
     return headers
 

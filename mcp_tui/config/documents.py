@@ -149,10 +149,9 @@ def parse_json(text: str, path: Path) -> tuple[str, Json]:
     Raises:
         ConfigError: the text is not JSON. The error names line and column.
     """
+    # Most files are plain JSON, and some have megabytes of it.
     with suppress(ValueError, RecursionError):
-        return text, json.loads(
-            text, strict=False
-        )  # most files are plain JSON, and some have megabytes of it
+        return text, json.loads(text, strict=False)
     bare = plain(text)
     return bare, _parse(_DECODER.decode, bare, path, "JSON") if bare.strip() else None
 

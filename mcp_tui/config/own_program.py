@@ -76,10 +76,9 @@ def tap_problem(server: Definition) -> str:
         words = ()
     if not words:
         return ""
+    start = replace(target or StdioTarget(command=words, cwd=server.folder), command=words)
     try:
-        path = Path(
-            find_program(replace(target or StdioTarget(command=words, cwd=server.folder), command=words))
-        )
+        path = Path(find_program(start))
     except TransportError as error:
         return str(error).partition(". ")[0]
     missing = next((each for each in _needs(path) if not each.exists()), None)

@@ -169,7 +169,6 @@ def _takes_value(entry: dict[str, Json]) -> bool:
     """Whether a named argument takes a value; otherwise it is a flag."""
     if entry.get("value"):
         return True
-    valued = any(
-        entry.get(field) not in (None, False, [], {}) for field in _VALUED if entry.get(field) != "boolean"
-    )
+    given = (entry.get(field) for field in _VALUED)
+    valued = any(each not in (None, False, [], {}, "boolean") for each in given)
     return valued or is_secret_name(str(entry.get("name")))

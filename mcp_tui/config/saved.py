@@ -13,9 +13,9 @@ import re
 import shlex
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, field, fields
+from dataclasses import asdict, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mcp_tui import clock
 from mcp_tui.client.client_settings import HttpTarget, Target
@@ -87,25 +87,25 @@ def server_of(target: Target) -> SavedServer:
         return SavedServer(name=target.name)
     if isinstance(target, HttpTarget):
         url = target.url if mask_url(target.url) == target.url else ""
-        cert, key = (
-            str(Path(path).absolute()) if path else "" for path in (target.client_cert, target.client_key)
-        )
         return SavedServer(
             url=url,
             transport=target.transport,
             headers=tuple(target.headers),
             values=_hash_of((*target.headers.items(), *target.repeated)),
-            client_cert=cert,
-            client_key=key,
+            client_cert=_absolute(target.client_cert),
+            client_key=_absolute(target.client_key),
         )
     clean = tuple(mask_command(target.command)) == target.command
-    cwd = "" if target.cwd is None else str(target.cwd.absolute())
     return SavedServer(
         command=target.command if clean else (),
-        cwd=cwd,
+        cwd=_absolute(target.cwd),
         env=tuple(target.env),
         values=_hash_of(target.env.items()),
     )
+
+
+def _absolute(path: Path | str | None) -> str:
+    return str(Path(path).absolute()) if path else ""
 
 
 def _hash_of(values: Iterable[tuple[str, str]]) -> str:
@@ -204,13 +204,11 @@ def _read(file: Path) -> list[SavedCall]:
     if whole.get("version") != SAVED_FORMAT:
         raise ConfigError(f"{file}: written by another version of mcp-tui")
     members = as_object(whole.get("server"))
-    command, env, headers = (tuple(texts_in(members.get(each))) for each in ("command", "env", "headers"))
-    texts = {
-        each: as_text(members.get(each))
-        for each in ("name", "cwd", "url", "values", "client_cert", "client_key")
-    }
-    transport = as_text(members.get("transport")) or "auto"
-    server = SavedServer(command=command, env=env, headers=headers, transport=transport, **texts)
+    fields: dict[str, Any] = {}
+    for name, usual in asdict(SavedServer()).items():
+        value = members.get(name)
+        fields[name] = tuple(texts_in(value)) if isinstance(usual, tuple) else as_text(value) or usual
+    server = SavedServer(**fields)
     calls: list[SavedCall] = []
     for name, value in as_object(whole.get("calls")).items():
         kept = as_object(value)
@@ -245,11 +243,9 @@ class Recent:
 def load_recent() -> list[Recent]:
     """Returns the remembered servers, the latest first; none if the file cannot be read."""
     entries = objects_in(read_own(recent_file(), 256 * 1024))
-    names = [each.name for each in fields(Recent)]
-    found = [Recent(**{name: as_text(each.get(name)) for name in names}) for each in entries]
-    return [each for each in found if 0 < len(each.server or each.line) <= SAVED_LINE_CHARACTERS][
-        :RECENT_SERVERS
-    ]
+    found = [Recent(**{name: as_text(each.get(name)) for name in asdict(Recent())}) for each in entries]
+    usable = [each for each in found if 0 < len(each.server or each.line) <= SAVED_LINE_CHARACTERS]
+    return usable[:RECENT_SERVERS]
 
 
 def remember(target: Target) -> None:

@@ -1,7 +1,7 @@
 """Finds the servers that config files define. This module starts no server, and writes no file.
 
 If ``--config`` names a file, only that file is read; otherwise all known places
-(:func:`mcp_tui.config.sources.places`) are read. If files of one tool define a name twice, the first in the tool's own
+(:func:`mcp_tui.config.places`) are read. If files of one tool define a name twice, the first in the tool's own
 order counts. If files of different tools define a name differently, using the name is an error that lists the places.
 """
 
@@ -15,39 +15,20 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.config import definitions, registry
+from mcp_tui.config import definitions, registry, sources
 from mcp_tui.config.definitions import AskedInput, Definition
 from mcp_tui.config.documents import Document, Language
 from mcp_tui.config.files import ConfigError, at, guess
-from mcp_tui.config.sources import (
-    CLAUDE_CODE,
-    CODEX,
-    CONTINUE,
-    COPILOT,
-    GEMINI,
-    GOOSE,
-    MCPORTER,
-    OPENCODE,
-    PLAIN_FILE,
-    QWEN,
-    REGISTRY,
-    VSCODE,
-    ZED,
-    Place,
-    Source,
-    Surroundings,
-    place_of,
-    places,
-)
+from mcp_tui.config.sources import PLAIN_FILE, Place, Source, Surroundings, place_of, places
 from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, texts_in
 from mcp_tui.protocol.values import frozen
 
 _SOURCE_BY_MEMBER: Final = {
-    "context_servers": ZED,
-    "mcp_servers": CODEX,
-    "mcp.servers": VSCODE,
-    "mcp": OPENCODE,
-    "extensions": GOOSE,
+    "context_servers": sources.ZED,
+    "mcp_servers": sources.CODEX,
+    "mcp.servers": sources.VSCODE,
+    "mcp": sources.OPENCODE,
+    "extensions": sources.GOOSE,
 }
 """The tools that are recognised by a key in a file with an unknown name."""
 
@@ -90,7 +71,7 @@ def discover(
                 found.problems.append(str(error))
             continue
         # Copilot reads a project's .github/mcp.json only if there is no .mcp.json.
-        instead = place.folder and place.source is COPILOT and place.folder / ".mcp.json"
+        instead = place.folder and place.source is sources.COPILOT and place.folder / ".mcp.json"
         for each in defined:
             before = first.setdefault((each.source.id, each.name), each)
             shadowed = str(instead) if instead and instead.exists() else before.place * (before is not each)
@@ -163,20 +144,20 @@ def read_place(
     fields = as_object(whole)
     made = Definition(
         name="",
-        source=REGISTRY,
+        source=sources.REGISTRY,
         file=place.path,
         line=1,
         around=around,
         folder=place.folder,
         project=place.folder is not None,
     )
-    if place.source in (REGISTRY, PLAIN_FILE):
+    if place.source in (sources.REGISTRY, PLAIN_FILE):
         server = registry.unwrapped(fields)
         if server is not None:
             for name, way in registry.ways(server):
                 yield registry.read(replace(made, name=name, fields=way))
             return
-        if place.source is REGISTRY and not surely:
+        if place.source is sources.REGISTRY and not surely:
             return
     folders = (around.cwd, *around.cwd.parents)
     projects = None if all_projects else {str(folder) for folder in folders}
@@ -185,11 +166,10 @@ def read_place(
         is_list = isinstance(inside, list) and document.language is Language.YAML
         if not isinstance(inside, dict) and not is_list:
             line = document.lines(*path[:-1]).get(path[-1])
-            kind = {Language.TOML: "a table", Language.YAML: "a list or an object"}
-            raise ConfigError(
-                f"{at(place.path, line)}: {path[-1]} is not {kind.get(document.language, 'an object')}"
-            )
-        folder = place.path.parent if source is MCPORTER else place.folder or folder
+            kinds = {Language.TOML: "a table", Language.YAML: "a list or an object"}
+            kind = kinds.get(document.language, "an object")
+            raise ConfigError(f"{at(place.path, line)}: {path[-1]} is not {kind}")
+        folder = place.path.parent if source is sources.MCPORTER else place.folder or folder
         made = replace(made, source=source, folder=folder)
         entries: list[tuple[str | int, str, Json]] = (
             [(number, as_text(each.get("name")), each) for number, each in enumerate(objects_in(inside))]
@@ -223,7 +203,7 @@ def own_table(place: Place, document: Document | None) -> tuple[Source, tuple[st
     is_list = isinstance(inside, list) and document is not None and document.language is Language.YAML
     if not (inside is None or is_list or isinstance(inside, dict)):
         raise ConfigError(f"{path[-1]} is not an object")
-    return source, path, is_list or (inside is None and source is CONTINUE)
+    return source, path, is_list or (inside is None and source is sources.CONTINUE)
 
 
 def _tables(
@@ -233,23 +213,20 @@ def _tables(
 
     ``projects`` has the folders of the projects to include; ``None`` includes all.
     """
-    if place.source is CLAUDE_CODE and place.part != "user":
+    if place.source is sources.CLAUDE_CODE and place.part != "user":
         known = as_object(fields.get("projects"))
         nearest_first = sorted(known, key=len, reverse=True)
         for folder in (each for each in nearest_first if projects is None or each in projects):
             if "mcpServers" in as_object(known[folder]):
-                yield CLAUDE_CODE, ("projects", folder, "mcpServers"), Path(folder)
+                yield sources.CLAUDE_CODE, ("projects", folder, "mcpServers"), Path(folder)
     if place.part == "local":
         return
     keys = place.source.keys if place.path.suffix != ".toml" else (*place.source.keys, *PLAIN_FILE.keys)
     for key in keys:
         path = tuple(key.split("."))
         if _inside(fields, path) is not None:
-            yield (
-                _SOURCE_BY_MEMBER.get(key, place.source) if place.source is PLAIN_FILE else place.source,
-                path,
-                None,
-            )
+            named = _SOURCE_BY_MEMBER.get(key) if place.source is PLAIN_FILE else None
+            yield named or place.source, path, None
             return
 
 
@@ -266,18 +243,17 @@ def _defined(
         for members in objects_in(whole.get("inputs") or as_object(whole.get("mcp")).get("inputs"))
         if isinstance(members.get("id"), str)
     )
-    mcp = as_object(whole.get("mcp")) if made.source in (GEMINI, QWEN) else {}
+    mcp = as_object(whole.get("mcp")) if made.source in (sources.GEMINI, sources.QWEN) else {}
     allowed = texts_in(mcp["allowed"]) if "allowed" in mcp else None
     off = {*off, *texts_in(mcp.get("excluded"))}
     switches = made.source.switches
     for step, name, value in entries:
         fields = as_object(value)
-        if made.source is GOOSE and fields.get("type") in _PARTS_OF_GOOSE:
+        if made.source is sources.GOOSE and fields.get("type") in _PARTS_OF_GOOSE:
             continue
-        disabled = ("disabled" in switches and fields.get("disabled") is True) or (
-            "enabled" in switches and fields.get("enabled") is False
-        )
-        disabled = disabled or name in off or (allowed is not None and name not in allowed)
+        disabled = name in off or (allowed is not None and name not in allowed)
+        disabled |= "disabled" in switches and fields.get("disabled") is True
+        disabled |= "enabled" in switches and fields.get("enabled") is False
         each = replace(made, name=name, line=lines.get(step), fields=fields, disabled=disabled)
         each = replace(each, again=earlier.get(step), way=(*path, step))
         if isinstance(value, dict):
@@ -289,17 +265,18 @@ def _defined(
 def _off_elsewhere(place: Place, around: Surroundings, read: Callable[[Path], Document]) -> set[str]:
     """Returns the names of servers that other files of Claude Code or Copilot disable."""
     found: set[str] = set()
-    if place.source is COPILOT:
+    if place.source is sources.COPILOT:
         with suppress(ConfigError):
             state = as_object(read(around.expanded("{COPILOT_HOME:~/.copilot}/settings.json")).whole)
             found.update(texts_in(state.get("disabledMcpServers")))
-    if place.source is not CLAUDE_CODE:
+    if place.source is not sources.CLAUDE_CODE:
         return found
     folders = (around.cwd, *around.cwd.parents)
-    own_files = (each.path for each in places(around) if each.source is CLAUDE_CODE and each.folder is None)
-    settings = (
-        folder / ".claude" / name for folder in folders for name in ("settings.json", "settings.local.json")
+    own_files = (
+        each.path for each in places(around) if each.source is sources.CLAUDE_CODE and each.folder is None
     )
+    names = ".claude/settings.json", ".claude/settings.local.json"
+    settings = (folder / name for folder in folders for name in names)
     for path in dict.fromkeys((*own_files, *settings)):
         try:
             whole = as_object(read(path).whole) if path.exists() else {}

@@ -67,6 +67,10 @@ def _dashed(name: str) -> str:
     return name.replace("_", "-")
 
 
+def _first(otherwise: float, *overrides: float | None) -> float:
+    return next((each for each in overrides if each is not None), otherwise)
+
+
 class SettingsTable:
     """A table of the settings file. Unknown keys and values of another type are errors; names have dashes, like options."""
 
@@ -135,16 +139,11 @@ class TapSettings(SettingsTable):
         self, server: str, tool: str = "", timeout: float | None = None, max_timeout: float | None = None
     ) -> Limits:
         """Returns the limits for a tool: the arguments, else the tool's, the server's, or the general limits."""
-        found, most = self.timeout, self.max_timeout
-        of_server = self.servers.get(server)
-        for each in (of_server, of_server.tools.get(tool) if of_server else None):
-            if each is not None:
-                found = found if each.timeout is None else each.timeout
-                most = most if each.max_timeout is None else each.max_timeout
-        found = found if timeout is None else timeout
-        return Limits(
-            timeout=found or None, max_timeout=(most if max_timeout is None else max_timeout) or None
-        )
+        of_server = self.servers.get(server) or TapServerOverrides()
+        of_tool = of_server.tools.get(tool) or TapOverrides()
+        found = _first(self.timeout, timeout, of_tool.timeout, of_server.timeout)
+        most = _first(self.max_timeout, max_timeout, of_tool.max_timeout, of_server.max_timeout)
+        return Limits(timeout=found or None, max_timeout=most or None)
 
 
 @fact
@@ -208,15 +207,11 @@ class Settings(SettingsTable):
 
     def limits_of(self, server: str, tool: str = "") -> tuple[float, float, OnTimeout]:
         """Returns timeout, max timeout, and policy for a tool: the tool's, else the server's, else the general settings."""
-        general = self.limits
-        timeout, longest, policy = general.timeout, general.max_timeout, general.on_timeout
-        of_server = self.servers.get(server)
-        for each in (of_server, of_server.tools.get(tool) if of_server else None):
-            if each is not None:
-                timeout = timeout if each.timeout is None else each.timeout
-                longest = longest if each.max_timeout is None else each.max_timeout
-                policy = each.on_timeout or policy
-        return timeout, longest, policy
+        general, of_server = self.limits, self.servers.get(server) or ServerOverrides()
+        of_tool = of_server.tools.get(tool) or Overrides()
+        timeout = _first(general.timeout, of_tool.timeout, of_server.timeout)
+        longest = _first(general.max_timeout, of_tool.max_timeout, of_server.max_timeout)
+        return timeout, longest, of_tool.on_timeout or of_server.on_timeout or general.on_timeout
 
 
 DEFAULTS: Final = Settings()
@@ -356,18 +351,16 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
     # Without a file and variables there is nothing to check, so pydantic, which takes long to load, is not imported.
     if not table:
         return Loaded(DEFAULTS, file, wrong=tuple(wrong))
-    settings, problems, more = _checked(
-        {_spelled(keys): value for keys, value in _values(table)}, origins, file
-    )
+    values = {_spelled(keys): value for keys, value in _values(table)}
+    settings, problems, more = _checked(values, origins, file)
     return Loaded(settings, file, origins, problems, (*wrong, *more))
 
 
 def _spelled(keys: Keys) -> Keys:
     """Returns the path of a setting with dashes in place of ``_``, except in names of servers, tools, hosts, and keys."""
-    named = {"servers": {1, 3}, "tap": {2, 4}, "keys": {*range(1, len(keys))}, "via": {1}}.get(
-        keys[0], set[int]()
-    )
-    return tuple(key if place in named else _dashed(key) for place, key in enumerate(keys))
+    named = {"servers": {1, 3}, "tap": {2, 4}, "keys": {*range(1, len(keys))}, "via": {1}}
+    places = named.get(keys[0], ())
+    return tuple(key if place in places else _dashed(key) for place, key in enumerate(keys))
 
 
 def every_value(settings: Settings) -> dict[str, Json]:

@@ -35,11 +35,8 @@ def sharing(file: Path, around: Surroundings | None = None) -> Sharing:
     if (tracked := _tracked(path.resolve())) is not Sharing.OWN:
         return tracked
     known = places(around)
-    names = [
-        place.path.relative_to(place.folder)
-        for place in known
-        if place.folder and place.source is not REGISTRY
-    ]
+    shared = [(each.path, each.folder) for each in known if each.folder and each.source is not REGISTRY]
+    names = [path.relative_to(folder) for path, folder in shared]
     own = {place.path for place in known if place.folder is None}
     ends = tuple(f"/{name.as_posix()}" for name in names)
     return Sharing.PROJECT if path not in own and path.as_posix().endswith(ends) else Sharing.OWN

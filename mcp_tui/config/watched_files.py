@@ -63,6 +63,9 @@ def watched(target: StdioTarget, paths: Sequence[str]) -> Watched:
     return Watched((folder,), sources=True)
 
 
+PathTest = Callable[[str], bool]
+
+
 class WatchedContents:
     """The contents of the watched files at the last check.
 
@@ -70,9 +73,7 @@ class WatchedContents:
     ``enters`` whether a folder is searched.
     """
 
-    def __init__(
-        self, paths: Sequence[Path], counts: Callable[[str], bool], enters: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, paths: Sequence[Path], counts: PathTest, enters: PathTest) -> None:
         self._paths = paths
         self._counts = counts
         self._enters = enters
@@ -82,9 +83,8 @@ class WatchedContents:
     def look(self) -> list[str]:
         """Reads all files again; returns the paths of those that changed."""
         known, self._marks = self._marks, dict(_marked(islice(self._files(), MARKED_FILES)))
-        return [
-            path for path in self._marks.keys() | known.keys() if self._marks.get(path) != known.get(path)
-        ]
+        paths = self._marks.keys() | known.keys()
+        return [path for path in paths if self._marks.get(path) != known.get(path)]
 
     def changed(self, paths: Collection[str]) -> list[str]:
         """Reads the given files again; returns the paths of those that changed."""

@@ -50,9 +50,8 @@ class DemoLog:
 
     def received(self, frame: dict[str, Any], **http: Any) -> None:
         """Logs a received `frame` with the fields of its HTTP request."""
-        self.event(
-            "received", **http, **{field: value for field, value in frame.items() if field != "jsonrpc"}
-        )
+        fields = {field: value for field, value in frame.items() if field != "jsonrpc"}
+        self.event("received", **http, **fields)
 
     def event(self, name: str, **fields: Any) -> None:
         """Logs one event."""

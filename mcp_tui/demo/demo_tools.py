@@ -31,11 +31,8 @@ _BREATH: Final = 64  # notifications of `flood` between two looks at what came i
 _MEGABYTE_OF_TEXT: Final = "0123456789" * 100_000
 _ANSWER_KEY: Final = "answer"  # the key of what `ask` asks for
 _STAGES: Final = (
-    "looking for sources on {topic}",
-    "reading four of them",
-    "weighing what they say",
-    "writing it up",
-)
+    "looking for sources on {topic}", "reading four of them", "weighing what they say", "writing it up",
+)  # fmt: skip
 _SUM: Final[Object] = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
 
 
@@ -151,12 +148,10 @@ _PROMPT: Final = "Say in one sentence why a cancelled request may still be answe
 _STATE_KEY: Final = os.urandom(32)
 
 
+_ACCEPTED: Final[Object] = {"action": {"const": "accept"}, "content": _FORM_SCHEMA}
 _ANSWERED: Final[Object] = {
     "oneOf": [
-        {
-            "properties": {"action": {"const": "accept"}, "content": _FORM_SCHEMA},
-            "required": ["action", "content"],
-        },
+        {"properties": _ACCEPTED, "required": ["action", "content"]},
         {"properties": {"action": {"enum": ["decline", "cancel"]}}, "required": ["action"]},
     ]
 }
@@ -232,10 +227,7 @@ def _plain(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(value)
 
 
-@_tool(
-    "Responds immediately with the given text.",
-    text={"type": "string", "description": "Text to return"},
-)
+@_tool("Responds immediately with the given text.", text={"type": "string", "description": "Text to return"})
 async def echo(call: Call, *, text: str) -> None:
     """Answers with the text."""
     call.answer(text)
@@ -268,10 +260,7 @@ async def count(call: Call, *, seconds: float, steps: int) -> None:
     call.answer(f"counted to {steps}")
 
 
-@_tool(
-    "Ignores a cancel: works to the end and sends its result.",
-    seconds=_seconds(20, "Duration"),
-)
+@_tool("Ignores a cancel: works to the end and sends its result.", seconds=_seconds(20, "Duration"))
 async def stubborn(call: Call, *, seconds: float) -> None:
     """Works to the end. After a cancel it sends no progress, only the result."""
     began = call.now()
@@ -283,10 +272,7 @@ async def stubborn(call: Call, *, seconds: float) -> None:
     call.answer("finished (cancel ignored)")
 
 
-@_tool(
-    "Responds to a cancel with an error (-32800).",
-    seconds=_seconds(5, "Duration without a cancel"),
-)
+@_tool("Responds to a cancel with an error (-32800).", seconds=_seconds(5, "Duration without a cancel"))
 async def grumpy(call: Call, *, seconds: float) -> None:
     """Answers a cancel with an error."""
     if await call.until(call.now() + seconds):
@@ -313,9 +299,7 @@ async def chatty(call: Call, *, seconds: float) -> None:
         call.answer(f"talked {beat} times")
 
 
-@_tool(
-    "Never responds, cancelled or not, and leaves its stream open.",
-)
+@_tool("Never responds, cancelled or not, and leaves its stream open.")
 async def silent(call: Call) -> None:
     """Never answers. Over HTTP it ends when the client closes the stream."""
     await call.channel.disconnected.wait()
@@ -347,10 +331,7 @@ async def racer(call: Call, *, milliseconds: float) -> None:
     call.answer(f"answered after {_plain(milliseconds)} ms")
 
 
-@_tool(
-    "Responds twice, cancelled or not.",
-    seconds=_seconds(1, "Time until the first response"),
-)
+@_tool("Responds twice, cancelled or not.", seconds=_seconds(1, "Time until the first response"))
 async def twice(call: Call, *, seconds: float) -> None:
     """Answers twice."""
     await call.sleep_until(call.now() + seconds)

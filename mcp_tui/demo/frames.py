@@ -7,14 +7,7 @@ from dataclasses import field
 from typing import Any, Final, NoReturn, TypeAlias
 
 from mcp_tui import __version__
-from mcp_tui.protocol.error_codes import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    MISSING_CAPABILITY,
-    PARSE_ERROR,
-    UNSUPPORTED_VERSION,
-)
+from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.json_values import as_object, is_request_id, object_or_none
 from mcp_tui.protocol.revisions import META_SERVER_INFO
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId
@@ -49,12 +42,12 @@ class DemoRefusal(Exception):
 
 def bad_params(why: object) -> DemoRefusal:
     """Returns the error for invalid params."""
-    return DemoRefusal(INVALID_PARAMS, f"Invalid params: {why}")
+    return DemoRefusal(error_codes.INVALID_PARAMS, f"Invalid params: {why}")
 
 
 def bad_request(why: str) -> DemoRefusal:
     """Returns the error for an invalid message."""
-    return DemoRefusal(INVALID_REQUEST, f"Invalid request: {why}")
+    return DemoRefusal(error_codes.INVALID_REQUEST, f"Invalid request: {why}")
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -66,7 +59,7 @@ def decode(raw: bytes | bytearray) -> object:
     try:
         return json.loads(str(raw, "utf-8"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise DemoRefusal(PARSE_ERROR, "Parse error: not JSON") from error
+        raise DemoRefusal(error_codes.PARSE_ERROR, "Parse error: not JSON") from error
 
 
 def encode(frame: Object) -> bytes:
@@ -160,14 +153,13 @@ class DemoCaller:
 
 def unknown_method(method: str, caller: DemoCaller) -> DemoRefusal:
     """Returns the error for a method that this revision does not have."""
-    return DemoRefusal(METHOD_NOT_FOUND, f"Method not found: {method} (in {caller.revision})")
+    return DemoRefusal(error_codes.METHOD_NOT_FOUND, f"Method not found: {method} (in {caller.revision})")
 
 
 def missing(capabilities: Object) -> DemoRefusal:
     """Returns the error for a missing client capability (basic, 2026-07-28, "_meta")."""
-    return DemoRefusal(
-        MISSING_CAPABILITY, "Missing required client capability", {"requiredCapabilities": capabilities}
-    )
+    data = {"requiredCapabilities": capabilities}
+    return DemoRefusal(error_codes.MISSING_CAPABILITY, "Missing required client capability", data)
 
 
 def unsupported(requested: str) -> DemoRefusal:
@@ -175,7 +167,9 @@ def unsupported(requested: str) -> DemoRefusal:
     message = "Unsupported protocol version"
     if requested in HANDSHAKE:
         message += f": {requested} starts with initialize"
-    return DemoRefusal(UNSUPPORTED_VERSION, message, {"supported": list(SUPPORTED), "requested": requested})
+    return DemoRefusal(
+        error_codes.UNSUPPORTED_VERSION, message, {"supported": list(SUPPORTED), "requested": requested}
+    )
 
 
 def modern_caller(frame: Object) -> DemoCaller:

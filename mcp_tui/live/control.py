@@ -85,13 +85,7 @@ SHARE: Final = {"ask": "lend", "version": VERSION}
 
 def cancel_line(id: int | str, reason: str, *, exact: bool) -> dict[str, Any]:
     """Returns the line of a :class:`CancelRequest`."""
-    return {
-        "ask": "cancel",
-        "version": VERSION,
-        "id": id,
-        "exact": exact,
-        "reason": reason[:REASON_CHARACTERS],
-    }
+    return {**allow_line(id, exact=exact), "ask": "cancel", "reason": reason[:REASON_CHARACTERS]}
 
 
 def allow_line(id: int | str, *, exact: bool) -> dict[str, Any]:
@@ -240,9 +234,8 @@ def read_rows(output: bytes) -> dict[str, Summary | tuple[Problem, str]]:
             made[name] = Problem(row["state"]), _text(row["detail"])
             continue
         requests.setdefault(name, []).append(_in_flight(row))
-        made.setdefault(
-            name, _summary({**row, "name": row["server"], "pid": 1, "recording": "", "requests": []})
-        )
+        session: dict[str, Any] = {**row, "name": row["server"], "pid": 1, "recording": "", "requests": []}
+        made.setdefault(name, _summary(session))
     for name, some in requests.items():
         if isinstance(summary := made[name], Summary):
             made[name] = summary._replace(requests=tuple(some))

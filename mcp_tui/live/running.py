@@ -105,22 +105,17 @@ def sessions(
 
 def by_client(running: Collection[Running]) -> list[RunningClient]:
     """Returns the clients of these sessions. A session whose client has no known process is alone."""
-    known = {
-        (each.host, each.summary.client_pid): each.summary.client_started
-        for each in running
-        if each.summary.client_started is not None
-    }
+    started = ((each.host, each.summary.client_pid, each.summary.client_started) for each in running)
+    known = {(host, pid): at for host, pid, at in started if at is not None}
     found: dict[object, list[Running]] = {}
     for each in running:
         told = each.summary
         # A session of an earlier version does not report when its client started.
-        started = told.client_started or known.get((each.host, told.client_pid))
-        key = each.name if told.client_pid is None else (each.host, told.client_pid, started)
+        at = told.client_started or known.get((each.host, told.client_pid))
+        key = each.name if told.client_pid is None else (each.host, told.client_pid, at)
         found.setdefault(key, []).append(each)
-    made = [
-        RunningClient(tuple(sorted(each, key=lambda one: (one.summary.server, one.name))))
-        for each in found.values()
-    ]
+    every = (sorted(each, key=lambda one: (one.summary.server, one.name)) for each in found.values())
+    made = [RunningClient(tuple(each)) for each in every]
     return sorted(made, key=lambda client: (client.client_name, client.pid or 0))
 
 
@@ -171,10 +166,8 @@ def _unknown(name: str, problem: Problem, answer: Answer) -> Unknown:
     process = "Its process" if answer.pid is None else f"Its process {answer.pid}"
     match problem:
         case Problem.SILENT:
-            state = {"T": "is stopped", "X": "has ended", "Z": "has ended"}.get(
-                answer.state, "is very busy, or hangs"
-            )
-            why = f"did not answer. {process} {state}."
+            states = {"T": "is stopped", "X": "has ended", "Z": "has ended"}
+            why = f"did not answer. {process} {states.get(answer.state, 'is very busy, or hangs')}."
         case Problem.OTHER_VERSION:
             why = "is of another version of mcp-tui. Use the mcp-tui that started it, or restart it."
         case Problem.NOT_UNDERSTOOD | Problem.UNREACHABLE:

@@ -15,16 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from mcp_tui import __version__
 from mcp_tui.journal.client_process import ClientProcess, client_process
 from mcp_tui.live import control
-from mcp_tui.live.control import (
-    NOT_KNOWN,
-    AllowRequest,
-    CancelAnswer,
-    CancelRequest,
-    InFlight,
-    ListRequest,
-    ShareRequest,
-    Summary,
-)
+from mcp_tui.live.control import CancelAnswer, InFlight, Summary
 from mcp_tui.live.counts import Counts
 from mcp_tui.live.sockets import ANSWER_SECONDS, QUESTION_BYTES, ListeningSocket, answer, question, report_end
 from mcp_tui.protocol import evidence
@@ -84,7 +75,7 @@ class ControlSocket:
         cancel: Callable[[RequestId, str], CancelOutcome],
         certain: Callable[[Callable[[], object]], object] = lambda call: call(),
         share: Callable[[socket.socket], object] | None = None,
-        allow: Callable[[Request], CancelAnswer] = lambda _: NOT_KNOWN,
+        allow: Callable[[Request], CancelAnswer] = lambda _: control.NOT_KNOWN,
         listening: ListeningSocket | None = None,
     ) -> None:
         self._loop = loop
@@ -146,24 +137,24 @@ class ControlSocket:
         self._loop.remove_reader(link)
         del self._reading[link]
         match control.read_request(line or b""):
-            case ListRequest(counts):
+            case control.ListRequest(counts):
                 line = control.summary_line(self._summary())
                 answer(link, {**line, "counts": self._counts.line()} if counts else line)
-            case CancelRequest() as asked:
+            case control.CancelRequest() as asked:
                 self._cancel_for(link, asked)
-            case AllowRequest(id, exact):
+            case control.AllowRequest(id, exact):
                 row = _named(self._ledger, id, exact=exact, over=True)
                 answer(link, (row if isinstance(row, CancelAnswer) else self._allow(row)).line())
-            case ShareRequest(is_old=True) if self._share is not None:
+            case control.ShareRequest(is_old=True) if self._share is not None:
                 answer(link, control.NOT_SHARED.line())
-            case ShareRequest() if self._share is not None:
+            case control.ShareRequest() if self._share is not None:
                 self._share(link)
             case _:
                 answer(link, control.NOT_KNOWN.line())
 
     # -- cancels -----------------------------------------------------------------------------------------------
 
-    def _cancel_for(self, link: socket.socket, asked: CancelRequest) -> None:
+    def _cancel_for(self, link: socket.socket, asked: control.CancelRequest) -> None:
         row = _named(self._ledger, asked.id, exact=asked.exact)
         if isinstance(row, CancelAnswer):
             answer(link, row.line())
@@ -174,9 +165,8 @@ class ControlSocket:
             self._certain(partial(self._cancel_now, row, asked.reason))
         self._look(row.id)
         if row.id in self._waiting:
-            self._loop.call_later(
-                UNSENT_SECONDS, partial(self._look, row.id, otherwise="not sent yet: the tap is busy")
-            )
+            look = partial(self._look, row.id, otherwise="not sent yet: the tap is busy")
+            self._loop.call_later(UNSENT_SECONDS, look)
 
     def _cancel_now(self, row: Request, reason: str) -> None:
         # The events are emitted within the call, before its outcome is known.
@@ -202,20 +192,17 @@ class ControlSocket:
         if id_ not in self._waiting:
             return
         row = self._ledger.row(id_)
-        sent = evidence.delivery(row)
+        sent, is_over = evidence.delivery(row), row.state in TERMINAL
+        unsent = sent is Delivery.NONE and (otherwise or is_over)
+        confirmed = otherwise or row.unanswered or not row.answer_owed
         reply: CancelAnswer | None = None
-        if row.cancel_at is None:
-            if row.state in TERMINAL:
-                reply = CancelAnswer(over=row.state.value)
-            elif otherwise:
-                reply = CancelAnswer(unsent=otherwise)
-        elif sent in (Delivery.FAILED, Delivery.REFUSED) or (
-            sent is Delivery.NONE and (otherwise or row.state in TERMINAL)
-        ):
+        if row.cancel_at is None and is_over:
+            reply = CancelAnswer(over=row.state.value)
+        elif row.cancel_at is None:
+            reply = CancelAnswer(unsent=otherwise) if otherwise else None
+        elif unsent or sent in (Delivery.FAILED, Delivery.REFUSED):
             reply = CancelAnswer(unsent=evidence.delivery_words(row, monotonic()))
-        elif sent is Delivery.ACCEPTED or (
-            sent is Delivery.WRITTEN and (otherwise or row.unanswered or not row.answer_owed)
-        ):
+        elif sent is Delivery.ACCEPTED or (sent is Delivery.WRITTEN and confirmed):
             reply = CancelAnswer(signal="" if row.signal is None else row.signal.value)
         elif sent is Delivery.WRITTEN:
             self._loop.call_later(CONFIRMED_SECONDS, partial(self._look, id_, otherwise="not confirmed"))

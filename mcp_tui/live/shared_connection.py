@@ -319,10 +319,8 @@ class SharedClient:
                 row = self._row(self.requests.order[-1].id if id_ is None else id_)
                 if status:
                     self.refusals[row.id] = RefusedResponse(status)
-                encoded = None if response is None else messages.encode(response)
-                self._answer(row.id).set_result(
-                    None if encoded is None else messages.response_in(encoded, row.id)
-                )
+                encoded = b"" if response is None else messages.encode(response)
+                self._answer(row.id).set_result(messages.response_in(encoded, row.id) if encoded else None)
             case None:
                 pass
 

@@ -294,9 +294,8 @@ def ask(known: Mapping[str, Path], wanted: dict[str, Any], seconds: float) -> di
         began = monotonic()
         while waiting.get_map():
             spent = monotonic() - began
-            ready = waiting.select(
-                max(0.0, (STOPPED_SECONDS if spent < STOPPED_SECONDS else seconds) - spent)
-            )
+            until = STOPPED_SECONDS if spent < STOPPED_SECONDS else seconds
+            ready = waiting.select(max(0.0, until - spent))
             for key, _ in ready:
                 link: Any = key.fileobj
                 asked: _Asked = key.data

@@ -93,9 +93,9 @@ def ended(status: int, stderr: bytes = b"") -> str:
         return f"{PROGRAM} was not found there. Install it, or end the command with its path: …/{PROGRAM}."
     if status == USAGE:
         return "mcp-tui there may be older, or the command is wrong. Update it, or correct the command."
-    return (
-        f"the command ended with status {status}." if status > 0 else f"signal {-status} ended the command."
-    )
+    if status < 0:
+        return f"signal {-status} ended the command."
+    return f"the command ended with status {status}."
 
 
 @contextmanager
@@ -142,12 +142,9 @@ class Remote:
         with _signals_later():
             try:
                 # In a session of its own it cannot ask at the terminal, and is killed with what it started.
+                pipe = subprocess.PIPE
                 self.process = subprocess.Popen(
-                    self._words,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    start_new_session=True,
+                    self._words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
                 )
             except (OSError, ValueError) as error:
                 self.why = not_started(self._words, error)
@@ -165,12 +162,11 @@ class Remote:
 
     def not_understood(self, output: bytes) -> None:
         """Notes that its output is not that of mcp-tui, and the likely reason."""
+        why = "this is not an answer of mcp-tui. Does the command run it there, in this version?"
         if self.status:
             self.fail(ended(self.status, self.stderr))
         else:
-            self.fail(
-                "this is not an answer of mcp-tui. Does the command run it there, in this version?", output
-            )
+            self.fail(why, output)
 
     def close(self) -> None:
         """Kills it, unless it has ended, and waits for it. A process of another user, as behind sudo, may go on."""

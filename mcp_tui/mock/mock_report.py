@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,9 +67,8 @@ class MockReport:
         """Records that an unrecorded request is answered like another one."""
         self._answered_as_nearest += 1
         _note(self._nearest, method, params, answered_as=_without_meta(run.params))
-        self._say(
-            f"Not recorded: {shown(method, params)}. Answered as {shown(method, run.params)} (--nearest)."
-        )
+        asked, instead = shown(method, params), shown(method, run.params)
+        self._say(f"Not recorded: {asked}. Answered as {instead} (--nearest).")
 
     def end(self, *, strict: bool) -> bool:
         """Writes the last report; returns whether all recorded requests were made, and no others."""
@@ -85,17 +83,13 @@ class MockReport:
         """Replaces the file by the present report; ignores a file that cannot be written."""
         if self._path is None:
             return
-        unasked = [
-            {"method": run.method, "params": _without_meta(run.params)}
-            for run in islice(self.unasked, LISTED)
-        ]
+        unasked: list[Object] = []
+        for run in self.unasked:
+            _note(unasked, run.method, run.params)
+        nearest = self._answered_as_nearest
         report = {
             "ended": ended,
-            "counts": {
-                "refused": self.refused,
-                "nearest": self._answered_as_nearest,
-                "unasked": len(self.unasked),
-            },
+            "counts": {"refused": self.refused, "nearest": nearest, "unasked": len(self.unasked)},
             "refused": self._refused,
             "nearest": self._nearest,
             "unasked": unasked,
@@ -114,11 +108,8 @@ class MockReport:
 
 def _is_asked_for_its_own_sake(run: Run) -> bool:
     """Whether a test depends on a request. Lists, pings, and the handshake are made by every client."""
-    return run.id is not None and not (
-        run.method in EMPTY_RESULTS
-        or run.method in OPENING_METHODS
-        or run.method.startswith(("tasks/", "subscriptions/"))
-    )
+    usual = run.method in EMPTY_RESULTS or run.method in OPENING_METHODS
+    return run.id is not None and not usual and not run.method.startswith(("tasks/", "subscriptions/"))
 
 
 def _note(entries: list[Object], method: str, params: Object, **more: Any) -> None:

@@ -110,9 +110,8 @@ class Replayed(Call):
             if step.asked in self._posed:
                 if await self.wait(self._posed[step.asked][1]):
                     break
-                began = (
-                    self.now() - step.at * self.pace
-                )  # the answer of this client may take more or less time
+                # The answer of this client may take more or less time.
+                began = self.now() - step.at * self.pace
             elif await self.until(began + step.at * self.pace):
                 break
             at += 1
@@ -221,10 +220,8 @@ class Replayed(Call):
                 members["requestId"] = members.get("requestId") if posed is None else posed[0]
             meta = object_or_none(members.get("_meta"))
             if meta is not None and SUBSCRIPTION in meta:
-                members["_meta"] = {
-                    **meta,
-                    SUBSCRIPTION: _like(meta[SUBSCRIPTION], step.of.id, self.id),
-                }
+                named = _like(meta[SUBSCRIPTION], step.of.id, self.id)
+                members["_meta"] = {**meta, SUBSCRIPTION: named}
         return frame
 
 
@@ -246,16 +243,9 @@ def _replaced(value: Json, names: dict[str, str]) -> Any:
     return names.get(value, value) if isinstance(value, str) else value
 
 
-CACHEABLE_METHODS: Final = frozenset(
-    {
-        "server/discover",
-        "tools/list",
-        "prompts/list",
-        "resources/list",
-        "resources/templates/list",
-        "resources/read",
-    }
-)
+CACHEABLE_METHODS: Final = frozenset((
+    "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
+))  # fmt: skip
 """Methods whose results have a cache lifetime in 2026-07-28 (caching)."""
 
 _MODERN_MEMBERS: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
@@ -282,9 +272,8 @@ def introduction(runs: Sequence[Run]) -> tuple[Object, Object]:
             members = {name: result[name] for name in ("capabilities", "instructions") if name in result}
             return members, info or object_or_none(meta.get(META_SERVER_INFO)) or _ANYBODY
     parts = {run.method.partition("/")[0] for run in runs}
-    return {
-        "capabilities": {name: {} for name in ("tools", "prompts", "resources") if name in parts}
-    }, _ANYBODY
+    known: Object = {name: {} for name in ("tools", "prompts", "resources") if name in parts}
+    return {"capabilities": known}, _ANYBODY
 
 
 _ANYBODY: Final[Object] = {"name": "mock", "version": "0"}
@@ -292,12 +281,9 @@ _ANYBODY: Final[Object] = {"name": "mock", "version": "0"}
 
 def capabilities(members: Object, caller: DemoCaller) -> Object:
     """Returns capabilities and instructions without the tasks of other protocol versions, which work differently."""
-    declared = dict(as_object(members.get("capabilities")))
-    if caller.modern:
-        declared.pop("tasks", None)
-    else:
-        declared.pop("extensions", None)
-    return {**members, "capabilities": declared}
+    foreign = "tasks" if caller.modern else "extensions"
+    declared = as_object(members.get("capabilities")).items()
+    return {**members, "capabilities": {name: each for name, each in declared if name != foreign}}
 
 
 def supported(version: str) -> list[str]:

@@ -77,12 +77,9 @@ class RunStep:
         """The id of the task that the answer creates; empty for none."""
         if b"taskId" not in self.raw:
             return ""
-        handle = (
-            self.result
-            if self.result.get("resultType") == "task"
-            else object_or_none(self.result.get("task"))
-        )
-        return str((handle or {}).get("taskId", ""))
+        inner = as_object(self.result.get("task"))
+        handle = self.result if self.result.get("resultType") == "task" else inner
+        return str(handle.get("taskId", ""))
 
     @property
     def asks_in_a_round(self) -> bool:
@@ -208,10 +205,8 @@ def _without_defaults(value: Json, schema: Json) -> Json:
     kept: Object = {}
     for name, each in members.items():
         schema = as_object(properties.get(name))
-        kept[name] = _without_defaults(each, schema)
-        if "default" in schema and _written(_without_defaults(schema["default"], schema)) == _written(
-            kept[name]
-        ):
+        made = _written(kept.setdefault(name, _without_defaults(each, schema)))
+        if "default" in schema and _written(_without_defaults(schema["default"], schema)) == made:
             del kept[name]
     return kept
 
@@ -335,16 +330,14 @@ class Runs:
 
     def nearest(self, method: str, params: Object) -> list[Run]:
         """Returns the runs of the request with the same method and name whose arguments differ least."""
-        wanted = _leaves(json.loads(self.key(method, params)))
-        same = [
-            runs
-            for runs in self._by_key.values()
-            if runs[0].method == method and runs[0].params.get("name") == params.get("name")
-        ]
-        near = {
-            id(runs): len(wanted & _leaves(json.loads(self.key(method, runs[0].params)))) for runs in same
-        }
-        return max(same, key=lambda runs: near[id(runs)]) if same else []
+
+        def leaves(of: Object) -> set[str]:
+            return _leaves(json.loads(self.key(method, of)))
+
+        wanted, name = leaves(params), params.get("name")
+        alike = (runs for runs in self._by_key.values() if runs[0].method == method)
+        same = [runs for runs in alike if runs[0].params.get("name") == name]
+        return max(same, key=lambda runs: len(wanted & leaves(runs[0].params)), default=list[Run]())
 
     def names(self, method: str) -> list[str]:
         """Returns the recorded requests of a method as texts, each once; if there are none, the recorded methods."""
@@ -392,14 +385,11 @@ class UsualAnswers:
         """Whether an answer is usual: by its content, or by its time."""
         kind, content = self._parts(step)
         # Two times are alike if they differ by less than the time in transit, or by less than a share of the length.
-        windows = (
-            (step.at - TRANSIT, step.at + TRANSIT),
-            (step.at / (1 + _ALIKE), step.at / (1 - _ALIKE)),
-        )
+        low = min(step.at - TRANSIT, step.at / (1 + _ALIKE))
+        high = max(step.at + TRANSIT, step.at / (1 - _ALIKE))
         times = self._times.get(kind, [])
-        return content in self._contents.get(kind, ()) or any(
-            bisect_right(times, low) < bisect_left(times, high) for low, high in windows
-        )
+        known = content in self._contents.get(kind, ())
+        return known or bisect_right(times, low) < bisect_left(times, high)
 
     @staticmethod
     def _parts(step: RunStep) -> tuple[str, str]:
@@ -472,11 +462,8 @@ class _SessionReader:
 
     def event(self, record: dict[str, Json]) -> None:
         """Reads an event that no frame shows: a closed stream, or the end of the observation."""
-        at, name, run = (
-            number(record.get("mono")),
-            record.get("event"),
-            self._by_id.exact.get(_id_text(record.get("id"))),
-        )
+        at, name = number(record.get("mono")), record.get("event")
+        run = self._by_id.exact.get(_id_text(record.get("id")))
         if name == "connected":
             self._over_http = record.get("transport") == "http"
         elif at is None:

@@ -103,9 +103,8 @@ class Mock:
         more = f", and {len(known) - NAMED} more" if len(known) > NAMED else ""
         sentence = f"{why}: {shown(method, params)}. {what}: {', '.join(known[:NAMED])}{more}."
         self.report.refuse(method, params, sentence)
-        return DemoRefusal(
-            error_codes.INVALID_PARAMS if has_method else error_codes.METHOD_NOT_FOUND, sentence
-        )
+        code = error_codes.INVALID_PARAMS if has_method else error_codes.METHOD_NOT_FOUND
+        return DemoRefusal(code, sentence)
 
 
 class MockConversation(Conversation):
@@ -215,22 +214,19 @@ class MockConversation(Conversation):
             task.call.stopped = found[0].began - of.began
             task.call.cancel("tasks_cancel")
             return RunPart(self._turn(found, method, params, caller))
-        over = math.inf if cancel is None else cancel.began
-        known = [each for each in found if (each.began >= over) == (task.cancelled is not None)]
-        since = (
-            over if task.cancelled is not None else of.began + (0.0 if of.answer is None else of.answer.at)
-        )
+        over, is_cancelled = math.inf if cancel is None else cancel.began, task.cancelled is not None
+        known = [each for each in found if (each.began >= over) == is_cancelled]
+        since = over if is_cancelled else of.began + (0.0 if of.answer is None else of.answer.at)
         passed = (now - (task.cancelled or task.began)) / self._mock.pace if self._mock.pace else math.inf
         reached = [each for each in known if each.began - since <= passed]
-        if method == "tasks/get" and not reached and task.cancelled is None:
+        if method == "tasks/get" and not reached and not is_cancelled:
             return object_or_none(of.result.get("task")) or {**of.result, "resultType": "complete"}
         chosen = reached[-1:] or known[:1]
         if not chosen:
             return None
-        waits = (
-            method == "tasks/result"
-        )  # its answer arrives when the task is over, regardless of the request's time
-        return RunPart(chosen[0], head=passed - (chosen[0].began - since) if waits else 0.0)
+        # The answer to tasks/result arrives when the task is over, regardless of the request's time.
+        head = passed - (chosen[0].began - since) if method == "tasks/result" else 0.0
+        return RunPart(chosen[0], head=head)
 
     def _turn(
         self, runs: Sequence[Run], method: str, params: Object, caller: DemoCaller, *, strict: bool = False
@@ -262,9 +258,8 @@ class MockConversation(Conversation):
 
         def reaction(after: float, odd: bool) -> Run | None:
             same = [each for each in runs if each.cancelled is not None]
-            known = same or [
-                each for each in mock.runs.like(run.method, run.name) if each.cancelled is not None
-            ]
+            like = mock.runs.like(run.method, run.name)
+            known = same or [each for each in like if each.cancelled is not None]
             fitting = [each for each in known if each.odd is odd] or known
             if run in fitting:
                 return run

@@ -27,6 +27,7 @@ from mcp_tui.client.client_settings import ClientSettings, HttpTarget, Target
 from mcp_tui.client.session_store import shown
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.journal.store import Store
+from mcp_tui.probe import tool_choice
 from mcp_tui.probe.arrivals import EXCERPT_CHARACTERS, Arrival
 from mcp_tui.probe.experiments import EXPERIMENTS, Experiment
 from mcp_tui.probe.improper import after_completion
@@ -51,16 +52,6 @@ from mcp_tui.probe.report import (
     Verdict,
 )
 from mcp_tui.probe.rules import CANCELLED_AS_USUAL, RULES, SURVIVES
-from mcp_tui.probe.tool_choice import (
-    Choice,
-    ListUnreadable,
-    NamedTool,
-    candidates,
-    no_tasks,
-    preparing_tool,
-    rated,
-    task_choice,
-)
 from mcp_tui.probe.trial import BUSY, TOO_QUICK, Trial, foreign_token
 from mcp_tui.protocol.events import Pollution
 from mcp_tui.transport.base import TransportError, spawn
@@ -125,8 +116,8 @@ class Probe:
     _: KW_ONLY
     store: Callable[[str], Store]
     on_progress: OnProgress
-    wish: NamedTool = field(default_factory=NamedTool)
-    before: Sequence[NamedTool] = ()
+    wish: tool_choice.NamedTool = field(default_factory=tool_choice.NamedTool)
+    before: Sequence[tool_choice.NamedTool] = ()
     heartbeat: Path | None = None
     patience: float = 60.0
     limit: float = 0.0
@@ -281,17 +272,19 @@ class Probe:
         await self._negotiate()
         server = self.server
         if server.unlisted and (named := [each.tool for each in (*self.before, self.wish) if each.tool]):
-            raise ListUnreadable(f"{server.unlisted}; whether there is a tool {named[0]!r} is not known")
-        server.before = tuple(preparing_tool(each, server.tools) for each in self.before)
-        wanted = candidates(server.tools, self.wish)
+            raise tool_choice.ListUnreadable(
+                f"{server.unlisted}; whether there is a tool {named[0]!r} is not known"
+            )
+        server.before = tuple(tool_choice.preparing_tool(each, server.tools) for each in self.before)
+        wanted = tool_choice.candidates(server.tools, self.wish)
         for choice in (*server.before, *wanted):
             if choice.destructive:
                 text = f"{choice.name} is marked as destructive; it was called because you named it"
                 self.report.notes.append(text)
                 self.on_progress(text)
         connection = await self._choose(wanted)
-        server.task = task_choice(server.tools, server.choice, self.wish)
-        server.no_tasks = no_tasks(self.report.info, server.task, server.unlisted)
+        server.task = tool_choice.task_choice(server.tools, server.choice, self.wish)
+        server.no_tasks = tool_choice.no_tasks(self.report.info, server.task, server.unlisted)
         await self._try_briefly(connection)
         if self._applies("P-09"):
             self._found(*await Trial(connection).make(after_completion))
@@ -301,10 +294,10 @@ class Probe:
             self.report.notes.append(text)
         await self._release(connection, harmed=False)
 
-    async def _choose(self, wanted: list[Choice]) -> ProbeConnection:
+    async def _choose(self, wanted: list[tool_choice.Choice]) -> ProbeConnection:
         """Tries candidates once each, and chooses the first that reports progress, else the first that is slow enough."""
         server, report, asked = self.server, self.report, bool(self.wish.tool)
-        useful: list[tuple[Choice, ControlRun]] = []
+        useful: list[tuple[tool_choice.Choice, ControlRun]] = []
         useless: list[PassedOver] = []
         connection = self._connection("control")
         await connection.open()
@@ -360,7 +353,7 @@ class Probe:
         tried = {each.tool for each in useless}
         others = (
             PassedOver(each.name, each.why_not or "it was not tried", self._command(each.name, each.usage))
-            for each in rated(self.server.tools)
+            for each in tool_choice.rated(self.server.tools)
             if each.name not in tried
         )
         return (*useless, *others)[:PASSED_OVER]
@@ -612,7 +605,7 @@ BLOCKED_SECONDS: Final = 0.5
 
 
 async def _control_run(
-    connection: ProbeConnection, choice: Choice, limit: float
+    connection: ProbeConnection, choice: tool_choice.Choice, limit: float
 ) -> tuple[ControlRun, Arrival | None]:
     """Runs a tool to its end, or for ``limit`` seconds; returns the run and its answer."""
     trace = connection.call(choice.name, choice.arguments)
