@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 
 def spare_modules() -> None:
@@ -17,17 +17,42 @@ def spare_modules() -> None:
     _spare("pydantic_core.core_schema", "pydantic_core", "__all__")
     # Textual's palette, which is not ours, loads trees, selects and placeholders for one name in its annotations
     _spare("textual.types", "textual.command", "CommandPalette")
+    # Imported for what is never asked of them: the encoding of a subprocess, and archives
+    for name in {"locale", "bz2", "lzma"} - sys.modules.keys():
+        _spare(name)
 
 
-def _spare(name: str, user: str, last: str) -> None:
-    """Puts a stand-in for a module that ``user`` only names. Who asks once that has its ``last`` name loads the module."""
+def load_json() -> None:
+    """Loads pydantic_core without the modules of types that no message has, which are a tenth of the start."""
+    unused = type("Unused", (str,), {})
+    members = {
+        "decimal": {"Decimal": unused},
+        "fractions": {"Fraction": unused},
+        "typing_extensions": {"Sentinel": unused, "TypedDict": TypedDict},
+        "uuid": {"UUID": unused},
+    }
+    spared = {name: _spare(name) for name in members if name not in sys.modules}
+    for name, module in spared.items():
+        module.__dict__.update(members[name])
+    # It looks for these types when it writes for the first time.
+    import_module("pydantic_core").to_json(None)
+    for name, module in spared.items():
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
+
+
+def _spare(name: str, user: str = "", last: str = "") -> ModuleType:
+    """Puts a stand-in for a module, which is loaded once somebody asks for something in it.
+
+    What ``user`` asks for before it has its ``last`` name, it only names.
+    """
     modules = cast("dict[str, object]", sys.modules)
     module = ModuleType(name)
 
     def loaded(wanted: str) -> object:
         if wanted.startswith("__"):
             raise AttributeError(wanted)
-        if not hasattr(modules.get(user), last):
+        if user and not hasattr(modules.get(user), last):
             return Any
         if modules.get(name) is module:
             del modules[name]
@@ -35,3 +60,4 @@ def _spare(name: str, user: str, last: str) -> None:
 
     module.__dict__["__getattr__"] = loaded
     modules[name] = module
+    return module

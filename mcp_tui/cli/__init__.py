@@ -85,6 +85,10 @@ def _run(arguments: list[str]) -> int:
         from mcp_tui.cli.target import start_server
 
         start_server(given)
+        # While the server starts.
+        from mcp_tui.stand_ins import load_json
+
+        load_json()
     run = import_module(f"mcp_tui.cli.{COMMANDS[given.name].module}").run
     if given.name not in SCREENS:
         gc.freeze()
