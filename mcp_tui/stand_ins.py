@@ -17,9 +17,10 @@ def spare_modules() -> None:
     _spare("pydantic_core.core_schema", "pydantic_core", "__all__")
     # Textual's palette, which is not ours, loads trees, selects and placeholders for one name in its annotations
     _spare("textual.types", "textual.command", "CommandPalette")
-    # Imported for what is never asked of them: the encoding of a subprocess, and archives
-    for name in {"locale", "bz2", "lzma"} - sys.modules.keys():
-        _spare(name)
+    # Imported for what is rarely asked of them: the encoding of a subprocess, archives, source lines, hosts in brackets
+    for name in ("bz2", "ipaddress", "locale", "lzma", "tempfile", "textwrap", "tokenize"):
+        if name not in sys.modules:
+            _spare(name)
 
 
 def load_json() -> None:
