@@ -192,16 +192,16 @@ def _first_of(call: _Call, row: Request) -> tuple[str, RequestId]:
 class _Equal:
     """The remembered calls with one key, oldest first, and the last result of comparing them.
 
-    That holds for ``outcomes`` of the session ``requests`` and until a time. So a storm of equal calls is compared only
+    That holds for ``doubts`` of the session ``requests`` and until a time. So a storm of equal calls is compared only
     when one of them may have ended.
     """
 
-    __slots__ = ("calls", "first", "outcomes", "requests", "until")
+    __slots__ = ("calls", "doubts", "first", "requests", "until")
 
     def __init__(self) -> None:
         self.calls: dict[int, _Call] = {}
         self.requests: Requests | None = None
-        self.outcomes = 0
+        self.doubts = 0
         self.until = 0.0
         self.first: _Call | None = None
 
@@ -238,7 +238,7 @@ class Repeats:
             self._number = number = self._number + 1
             self._calls[number] = equal.calls[number] = _Call(requests, row.id, session, key)
         if equal.requests is not requests:
-            equal.requests = None  # outcomes are counted for each session
+            equal.requests = None  # doubts are counted for each session
         if first is None:
             known = None if self.earlier is None else self.earlier(client, found, at)
         else:
@@ -257,8 +257,12 @@ class Repeats:
 
     def over(self, number: int, row: Request) -> None:
         """Forgets a call that is over, if its client knows the outcome, unless that answers other calls as well."""
-        if row.repeat is None and is_known(row):
-            self._drop(number)
+        if is_known(row) and (call := self._calls.get(number)) is not None:
+            equal = self._by_key[call.key]
+            if equal.first is not None:
+                equal.requests = None
+            if row.repeat is None:
+                self._drop(number)
 
     def given_up(self, requests: Requests, session: str, at: float) -> list[tuple[str, bytes, EarlierCall]]:
         """Returns the remembered calls of a session whose outcome is unknown, with their clients and identities."""
@@ -276,7 +280,7 @@ class Repeats:
     def _first(self, key: tuple[str, bytes], at: float) -> _Call | None:
         """Returns the oldest equal call whose outcome is unknown; forgets those with a known one."""
         equal = self._by_key[key]
-        if equal.requests is not None and equal.requests.outcomes == equal.outcomes and at <= equal.until:
+        if equal.requests is not None and equal.requests.doubts == equal.doubts and at <= equal.until:
             return equal.first
         equal.first = first = self._compare(equal, at)
         calls = [*equal.calls.values()]
@@ -284,7 +288,7 @@ class Repeats:
         if calls and len({id(each.requests) for each in calls}) == 1:
             equal.requests, row = calls[0].requests, (first or calls[0]).row
             assert row is not None
-            equal.outcomes = equal.requests.outcomes
+            equal.doubts = equal.requests.doubts
             equal.until = (
                 row.called_at + PARALLEL_SECONDS if first is None else at if row.ended_at is not None else inf
             )
@@ -310,9 +314,7 @@ class Repeats:
         return row.ended_at is not None and at - row.ended_at > WINDOW_SECONDS
 
     def _drop(self, number: int) -> None:
-        call = self._calls.pop(number, None)
-        if call is None:
-            return
+        call = self._calls.pop(number)
         calls = self._by_key[call.key].calls
         del calls[number]
         if not calls:

@@ -572,8 +572,8 @@ def _is_counted(row: Request, effect: int) -> bool:
     return signalled is None or (last is not None and last - signalled > TRANSIT)
 
 
-_NO_OUTCOME: Final = frozenset({ev.Sent, ev.Progress, ev.Repeat})
-"""The commonest events that tell nobody the outcome of a request."""
+_NO_DOUBT: Final = frozenset({ev.Sent, ev.Progress, ev.Repeat, ev.Completed})
+"""The commonest events after which no outcome is unknown that was known before."""
 
 REMEMBERED_CHANGES: Final = 10_000
 """The number of newest events whose changed rows are remembered."""
@@ -582,8 +582,8 @@ REMEMBERED_CHANGES: Final = 10_000
 class Requests:
     """All requests of a session, oldest first, made from events: ours, and the server's in ``server_requests``.
 
-    Live and replayed sessions have one each. ``version`` grows by one with every event, ``outcomes`` with every event
-    after which the outcome of a request may be another one. ``unfinished`` has the
+    Live and replayed sessions have one each. ``version`` grows by one with every event, ``doubts`` with every event
+    after which the outcome of a request may be unknown. ``unfinished`` has the
     requests that are not over yet, oldest first, so that no caller has to scan all rows for them. A finished request
     is packed when ``keep`` newer ones exist; ``order`` and :meth:`get` still find it. ``internal`` and ``cancelled``
     are those of :class:`~mcp_tui.protocol.transitions.RequestIndex`. ``logged_at`` has the times of the log messages,
@@ -602,7 +602,7 @@ class Requests:
         self.internal = self.index.internal
         self.cancelled = self.index.cancelled
         self.logged_at = array("d")
-        self.version = self.outcomes = 0
+        self.version = self.doubts = 0
         self._effects = [0] * EFFECTS
         self._keep = keep
         self._places = Places()
@@ -676,8 +676,8 @@ class Requests:
             self._effects[self.index.apply(row.place, CODES[kind], aspect, self.version)] += 1
             if row.state in TERMINAL:
                 self.unfinished.pop(key, None)
-            if kind not in _NO_OUTCOME:
-                self.outcomes += 1
+            if kind not in _NO_DOUBT:
+                self.doubts += 1
         self.version += 1
         self._changes.append(id_)
         return row

@@ -164,15 +164,17 @@ class LineWriter(asyncio.BaseProtocol):
             return
         self._flushing = True
         try:
-            self._report(pipe.get_write_buffer_size())
-            while not self._batch and not pipe.is_closing() and self._gather():
+            if self._batch:
+                self._report(pipe.get_write_buffer_size())
+            while (self._signals or self._queue) and not self._batch and not pipe.is_closing():
+                self._gather()
                 pipe.write(b"".join([message.raw + b"\n" for message in self._batch]))
                 self._report(pipe.get_write_buffer_size())
         finally:
             self._flushing = False
 
-    def _gather(self) -> bool:
-        """Makes the next batch, and reports that it is being written; returns false if no message is queued."""
+    def _gather(self) -> None:
+        """Makes the next batch, and reports that it is being written."""
         size = 0
         # C-07: a cancel is written before all queued messages, and after the line that is being written.
         while waiting := self._signals or self._queue:
@@ -186,7 +188,6 @@ class LineWriter(asyncio.BaseProtocol):
         writing = self.sink.writing
         for message in tuple(self._batch):
             writing(message=message)
-        return bool(self._batch)
 
     def _report(self, unwritten: int) -> None:
         """Reports the written messages of the batch; ``unwritten`` is the number of bytes that the pipe has not accepted."""
