@@ -8,9 +8,9 @@ SUITABLE := import sys, venv; sys.exit(sys.version_info < (3, 11))
 # The markers of the tests that `make test` leaves to `make test-all`.
 MORE := npm or real or pty or slow or clock
 
-# Half of the time of a file is waiting for real processes and sockets: two files at a time for each of two cores, each
-# whole in one worker.
-WORKERS ?= 4
+# A third of the time of two cores was unused with two files at a time for each of them: most files wait for real
+# processes and sockets. Each file is whole in one worker.
+WORKERS ?= 6
 
 # The tests start a thousand processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -59,7 +59,7 @@ test-all: test test-more ## Run every test; installs the real servers it needs
 
 test-more: $(DEV_STAMP)
 	$(BIN)/python tests/real/install.py
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m '$(MORE)' $(ARGS) </dev/null
+	$(BIN)/python -m pytest -n 4 --dist loadfile -m '$(MORE)' $(ARGS) </dev/null
 
 check: static test ## Format check, lint, types, layers and tests
 

@@ -1,7 +1,7 @@
 """An MCP server of 2025-11-25 on stdio whose tool ``work`` has one fault: ``faulty_server.py FAULT``.
 
 FAULT is an entry of ``ACTS``, what is written for a call in place of its answer, or one of ``exit`` (with code 3), ``mute``,
-``slow`` (answered after 0.3 s), ``after`` (the answer, and an error, after the cancel), ``on`` (progress after the cancel).
+``after`` (the answer, and an error, after the cancel), ``on`` (progress after the cancel).
 """
 # pyright: basic
 
@@ -75,7 +75,6 @@ BEFORE: dict[str, Any] = {
         '[{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}]'
     ),
     "text-id": lambda id: say(id=str(id), result=TEXT),
-    "slow": lambda _: time.sleep(0.3),
 }
 AFTER: dict[str, Any] = {"twice": lambda id: say(id=id, result=TEXT), "stray": lambda id: progress(id, 9)}
 

@@ -33,11 +33,11 @@ def test_in_eighty_schedules_rounds_tasks_and_prompts_happen_and_are_cancelled()
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_two_thousand_schedules():
-    tally = many(1001, 2_000)
-    assert tally["played"] == 2_000
-    assert tally["signals"] > 1_000
+@pytest.mark.timeout(600)
+def test_a_thousand_schedules():
+    tally = many(1001, 1_000)
+    assert tally["played"] == 1_000
+    assert tally["signals"] > 500
 
 
 @pytest.mark.slow

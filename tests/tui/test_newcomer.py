@@ -69,7 +69,7 @@ class Newcomer:
         self.terminal.press(key)
 
 
-@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 30), (140, 40)])
+@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (140, 40)])
 def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(
     terminals: Callable[..., Terminal], control: Control, columns: int, lines: int
 ) -> None:

@@ -28,11 +28,10 @@ def states(terminal: Terminal) -> list[str]:
     return [each[1] for each in found if each is not None]
 
 
-@pytest.mark.parametrize("size", [(100, 30), (140, 40)])
 async def test_no_column_moves_and_each_word_of_a_state_is_a_filter(
-    size: tuple[int, int], terminals: Callable[..., Terminal], tmp_path: Path
+    terminals: Callable[..., Terminal], tmp_path: Path
 ) -> None:
-    path = tmp_path / "busy.jsonl"
+    path, size = tmp_path / "busy.jsonl", (100, 30)
     async with staged(size, path=path) as stage:
         stage.session.client.store.flush()
     terminal = terminals("replay", str(path), columns=size[0], lines=size[1])

@@ -28,9 +28,8 @@ DIALOGS = {
 """What is on the screen then, by the key."""
 
 
-@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 36)])
-def test_a_dialog_opens_with_few_bytes(columns: int, lines: int, terminals: Callable[..., Terminal]) -> None:
-    terminal = terminals("--demo", columns=columns, lines=lines, env={"COLORTERM": "truecolor"})
+def test_a_dialog_opens_with_few_bytes(terminals: Callable[..., Terminal]) -> None:
+    terminal = terminals("--demo", columns=120, lines=36, env={"COLORTERM": "truecolor"})
     terminal.see("echo", "stubborn")
     costs: dict[str, int] = {}
 

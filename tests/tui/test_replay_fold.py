@@ -94,8 +94,7 @@ def looked_at(bench: SessionScreen, now: float) -> tuple[list[dict[str, str]], d
     ("over", "revision", "size"),
     [
         ("stdio", "2025-11-25", (180, 40)),
-        pytest.param("http", "2025-11-25", (80, 24), marks=pytest.mark.slow),
-        pytest.param("stdio", "2026-07-28", (80, 24), marks=pytest.mark.slow),
+        pytest.param("http", "2026-07-28", (80, 24), marks=pytest.mark.slow),
     ],
 )
 async def test_a_recording_at_its_end_is_what_was_on_the_screen(
