@@ -19,26 +19,19 @@ from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, csv_line, out, warn
+from mcp_tui.journal.event_table import written_id
 from mcp_tui.journal.journal_files import Journal, open_parts, open_private
 from mcp_tui.journal.recorded_requests import RecordedRequests
+from mcp_tui.journal.recorded_spans import spans_of
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import (
-    RecordingError,
-    UnknownEvent,
-    decode_event,
-    raw_of,
-    read_head,
-    read_record,
-    why,
-)
-from mcp_tui.journal.spans import SpanMaker, TraceSpan, otlp_lines
+from mcp_tui.journal.records import RecordingError, read_record, why
+from mcp_tui.journal.spans import otlp_lines
 from mcp_tui.journal.workers import in_parallel
 from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import about, repeat_words
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.framing import BOM
 from mcp_tui.protocol.messages import Json
-from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.values import frozen
 from mcp_tui.view.badges import badge
@@ -215,35 +208,12 @@ def _records(recording: Recording, rows: list[Request] | None) -> Iterator[tuple
                 yield record, line
 
 
-_FRAME: Final = late(rb'\{"record":"frame","seq":[0-9]+,"mono":([0-9]+\.?[0-9]*),')
-"""The start of the record of a message."""
-
-
 def _spans(session: _ChosenSession) -> Iterator[str]:
     """Yields the spans of a session as lines of OTLP, in the order in which they ended."""
-    ids = None if session.rows is None else {_key(row.id) for row in session.rows}
-    made = SpanMaker(session.recording.header)
-
-    is_whole = not session.recording.damaged
-
-    def found() -> Iterator[TraceSpan]:
-        with open_parts(session.recording.path) as file:
-            for line in file:
-                # A message without a trace context, which may be written with escapes, need not be parsed.
-                plain = is_whole and b"traceparent" not in line and b"\\u" not in line and _FRAME.match(line)
-                if plain and line.endswith(b"}\n"):
-                    made.pass_time(float(plain[1]))
-                    continue
-                record = read_record(line) or {}
-                with suppress(ValueError, UnknownEvent):
-                    if record.get("record") == "event":
-                        yield from made.take(decode_event(record))
-                    elif (head := read_head(record)) is not None:
-                        yield from made.take((head, raw_of(record) or b""))
-        yield from made.rest()
-
-    wanted = (span for span in found() if ids is None or (span.row is not None and _key(span.row.id) in ids))
-    return otlp_lines(wanted, session.recording.header)
+    recording, rows = session.recording, session.rows
+    table = recording.table
+    places = None if rows is None else sorted(table.place(written_id(row.id)) for row in rows)
+    return otlp_lines(spans_of(recording, places), recording.header)
 
 
 def _about(recording: Recording, rows: list[Request]) -> Callable[[dict[str, Json]], bool]:

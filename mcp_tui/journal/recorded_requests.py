@@ -32,7 +32,7 @@ NEAR: Final = 1000
 
 
 _PROGRESS: Final = KINDS.index(ev.Progress)
-_ANSWERS: Final = frozenset({KINDS.index(ev.Completed), KINDS.index(ev.Failed)})
+ANSWERS: Final = frozenset({KINDS.index(ev.Completed), KINDS.index(ev.Failed)})
 
 
 class RecordedRequests:
@@ -232,7 +232,7 @@ class RecordedRequests:
 
     def _is_answered(self, place: int) -> bool:
         over = self.recording.table.requests.over[place]
-        return over < self.position and self.recording.table.kinds[over] in _ANSWERS
+        return over < self.position and self.recording.table.kinds[over] in ANSWERS
 
     def _continue(self, row: Request, last: int, *, is_brief: bool) -> int:
         """Applies the events of a row after the number ``last`` and before the position; returns the last one's number."""

@@ -150,8 +150,8 @@ class SpanMaker:
         """Handles a record; yields the spans that it completes."""
         if not isinstance(record, ev.Event):
             head, raw = record
-            self.pass_time(head.at)
-            if b'"traceparent"' in raw and len(raw) <= CONTEXT_BYTES and (found := _context_in(raw)):
+            self._at = max(self._at, head.at)
+            if (found := context_in(raw)) is not None:
                 _remember(self._contexts, head.seq, found, WAITING_CONTEXTS)
             return
         self._at = max(self._at, record.at)
@@ -181,10 +181,6 @@ class SpanMaker:
         ):
             yield self._made(self._cancelled.pop(next(iter(self._cancelled))))
 
-    def pass_time(self, at: float) -> None:
-        """Notes that the session lasted until a time; enough for a message without a trace context."""
-        self._at = max(self._at, at)
-
     def open_requests(self) -> list[Request]:
         """Returns the requests that wait for their response."""
         return [row for row in [*self._requests.unfinished.values()] if row.open and not row.listening]
@@ -197,6 +193,10 @@ class SpanMaker:
         """Returns the ids of the span of a request, if they are known."""
         return self._known.get(_key(id_))
 
+    def _task_context(self, task: str) -> SpanContext | None:
+        """Returns the ids of the span of the request that created a task, if they are known."""
+        return self._tasks.get(task)
+
     def rest(self) -> Iterator[TraceSpan]:
         """Yields the spans of requests that are still open at the end of the session."""
         yield from self._made_lost()
@@ -205,6 +205,7 @@ class SpanMaker:
         for asked in self._asked.values():
             yield self._asked_span(asked, None)
         self._cancelled, self._asked = {}, {}
+        self._requests.unfinished.clear()
 
     def _request(self, event: ev.RequestEvent) -> Iterator[TraceSpan]:
         key = _key(event.id)
@@ -251,7 +252,7 @@ class SpanMaker:
         carried = self._carried.get(_key(row.id))
         if carried:
             return carried[0] if self._header.purpose == "tap" else None
-        return None if row.parent is None else self._known.get(_key(row.parent))
+        return None if row.parent is None else self.context_of(row.parent)
 
     def _digits(self, key: TypedId, what: str, count: int) -> str:
         """Returns hexadecimal digits that are the same each time the session is exported."""
@@ -298,9 +299,9 @@ class SpanMaker:
                 "mcp_tui.repeat_of": str(row.repeat.repeat_of),
                 "mcp_tui.first_outcome": row.repeat.first_outcome,
             }
-            first = None if row.repeat.session else self._known.get(_key(row.repeat.repeat_of))
+            first = None if row.repeat.session else self.context_of(row.repeat.repeat_of)
             links += [] if first is None else [first]
-        if row.method.startswith("tasks/") and (task := self._tasks.get(row.name)) is not None:
+        if row.method.startswith("tasks/") and (task := self._task_context(row.name)) is not None:
             links.append(task)
         return TraceSpan(
             name=self.redact(
@@ -340,7 +341,7 @@ class SpanMaker:
     def _asked_span(self, asked: ev.ServerRequestReceived, over: ev.Event | None) -> TraceSpan:
         """Returns the span of a request from the server; ``over`` is the event that ended it, or ``None`` at the end."""
         carried = self._contexts.pop(asked.seq, None)
-        parent = carried or (None if asked.parent is None else self._known.get(_key(asked.parent)))
+        parent = carried or (None if asked.parent is None else self.context_of(asked.parent))
         key = (ev.ServerRequestReceived, asked.request_id)
         trace = self._digits(key, f"trace {asked.at}", 32) if parent is None else parent.trace
         refused = isinstance(over, ev.ServerRequestAnswered) and over.code is not None
@@ -378,12 +379,12 @@ class SpanMaker:
         attributes: dict[str, str | int | float] = {}
         for name, attribute in _told(type(event)):
             value = getattr(event, name)
-            value = value.value if isinstance(value, Enum) else value
-            if isinstance(value, str):
-                if value:
-                    attributes[attribute] = self.redact(value)
-            elif isinstance(value, int | float):
+            if isinstance(value, int | float):
                 attributes[attribute] = value
+                continue
+            value = value.value if isinstance(value, Enum) else value
+            if isinstance(value, str) and value:
+                attributes[attribute] = self.redact(value)
         return SpanEvent(name_of(type(event)), self.wall(event.at), attributes)
 
     def wall(self, at: float) -> float:
@@ -391,12 +392,12 @@ class SpanMaker:
         return self._header.wall + (at - self._header.mono)
 
 
-def otlp_lines(spans: Iterable[TraceSpan], header: Header) -> Iterator[str]:
-    """Yields lines of OTLP in JSON, each with several spans (OpenTelemetry Protocol File Exporter)."""
+def otlp_lines(spans: Iterable[str], header: Header) -> Iterator[str]:
+    """Yields lines of OTLP in JSON, each with several of the spans (OpenTelemetry Protocol File Exporter)."""
     resource = f'{{"attributes": {_otlp_attributes(resource_of(header))}}}'
     scope = json.dumps({"name": "mcp-tui", "version": __version__})
     source = iter(spans)
-    while some := ", ".join(map(_otlp, islice(source, SPANS_IN_A_LINE))):
+    while some := ", ".join(islice(source, SPANS_IN_A_LINE)):
         scoped = f'[{{"scope": {scope}, "spans": [{some}]}}]'
         yield f'{{"resourceSpans": [{{"resource": {resource}, "scopeSpans": {scoped}}}]}}\n'
 
@@ -411,7 +412,7 @@ def nanoseconds(at: float) -> int:
     return round(at * 1e6) * 1000
 
 
-def _otlp(span: TraceSpan) -> str:
+def otlp_span(span: TraceSpan) -> str:
     """Returns a span as JSON. The text is made directly, because a long recording has millions of events."""
     kinds = {"internal": 1, "server": 2, "client": 3}
     status = f'{{"code": 2, "message": {_quoted(span.error)}}}' if span.error else "{}"
@@ -479,7 +480,10 @@ def _address(target: str) -> dict[str, str | int]:
     return {}
 
 
-def _context_in(raw: bytes) -> SpanContext | None:
+def context_in(raw: bytes) -> SpanContext | None:
+    """Returns the trace context that a message has; ``None`` without one, or if the message is very long."""
+    if b'"traceparent"' not in raw or len(raw) > CONTEXT_BYTES:
+        return None
     frame = messages.parse(raw)
     if not isinstance(frame, messages.RequestFrame):
         return None

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 from collections.abc import Iterator
+from pathlib import Path
 
-from mcp_tui.journal.records import FrameHead, Header
-from mcp_tui.journal.spans import LATE_SECONDS, SpanMaker, TraceSpan, otlp_lines
-from mcp_tui.journal.writer import Record
+import pytest
+
+from mcp_tui.journal import workers
+from mcp_tui.journal.recorded_spans import spans_of
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import FrameHead, Header, decode_event, raw_of, read_head, read_record
+from mcp_tui.journal.spans import LATE_SECONDS, SpanMaker, TraceSpan, otlp_lines, otlp_span
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Record, Writer
 from mcp_tui.protocol import events as ev
 from tests.cli.keeping import called, cancelled, connected, late
+from tests.journal.making import OFTEN, SELDOM, Session
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -153,7 +163,7 @@ def test_what_mcp_tui_asks_for_itself_is_marked_and_no_error_and_a_refused_probe
 def test_lines_have_hexadecimal_ids_and_times_as_text():
     header = Header(id="s", wall=1000.0, mono=100.0)
     spans = made(called(1), ev.Failed(at=101.25, id=1, message="it failed", code=-32603)) * 501
-    lines = [json.loads(line) for line in otlp_lines(spans, header)]
+    lines = [json.loads(line) for line in otlp_lines(map(otlp_span, spans), header)]
     assert len(lines) == 2
     found = lines[0]["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
     assert (len(found["traceId"]), len(found["spanId"]), found["kind"]) == (32, 16, 3)
@@ -175,3 +185,70 @@ def test_who_ended_the_connection_is_the_error_of_a_lost_request():
 
     assert errors(ev.Disconnected(at=103.0, detail="", expected=True)) == ["client_ended", "client_ended"]
     assert errors(ev.Disconnected(at=103.0, detail="")) == errors() == ["lost", "lost"]
+
+
+@pytest.mark.parametrize("purpose", ["", "tap"])
+def test_the_spans_of_a_recording_are_those_of_its_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, purpose: str
+) -> None:
+    monkeypatch.setattr(workers, "PLACES", 10)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    header = Header(id="abc", wall=1000.0, mono=100.0, purpose=purpose, target="http://127.0.0.1:8000/mcp")
+    session = Session(Store(Writer(path := tmp_path / "session.jsonl", header=header)), "http", "2026-07-28")
+    store, draw = session.store, random.Random(5)
+    for number in range(1, 900):
+        if number % 300 == 0:
+            store.event(ev.Disconnected(at=session.now, detail="", expected=number == 300))
+            store.event(
+                ev.Connected(at=session.now, transport="http", revision="2025-11-25", server=f"{number}")
+            )
+        if number % 9 == 0:
+            _family(store, draw, f"{number},", session.now)
+        session.step(draw.choice((*OFTEN, "call", *SELDOM)), draw.randint(1, 90), draw.random() / 10, "why")
+    session.ledger.closed("gone", at=session.now)
+    session.step("log", 1, 0.0, "")
+    store.close()
+    recording, maker = Recording.read(path), SpanMaker(header)
+
+    def told() -> Iterator[TraceSpan]:
+        for record in filter(None, map(read_record, path.read_bytes().splitlines())):
+            if record["record"] == "event":
+                yield from maker.take(decode_event(record))
+            elif head := read_head(record):
+                yield from maker.take((head, raw_of(record) or b""))
+        yield from maker.rest()
+
+    assert [*spans_of(recording)] == [*map(otlp_span, told())]
+    assert len(recording.table.first) > 200
+    place = recording.table.rows[recording.table.cancels[0]]
+    (alone,) = (each for each in spans_of(recording, [place]))
+    assert alone in {*spans_of(recording)}
+
+
+def _family(store: Store, draw: random.Random, name: str, at: float) -> None:
+    """Has a request that becomes a task, with a poll, a request from the server, and a repeat; each may have a context."""
+
+    def message(id: str, method: str, *, out: bool = True) -> int:
+        context = f"00-{draw.getrandbits(128):032x}-{draw.getrandbits(64):016x}-01"
+        meta = {"_meta": {"traceparent": context}} if draw.random() < 0.6 else {}
+        raw = json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": meta}).encode()
+        return store.frame("out" if out else "in", raw, at=at, method=method, id=id)
+
+    task, poll, again = (f"{name}{each}" for each in ("task", "poll", "again"))
+    for event in (
+        ev.Called(at=at, id=task, method="tools/call", name="slow"),
+        ev.Sent(at=at, id=task, seq=message(task, "tools/call")),
+        ev.TaskCreated(at=at, id=task, task_id=name),
+        ev.Called(at=at, id=poll, method="tasks/get", name=name, parent=task, internal=True),
+        ev.Sent(at=at, id=poll, seq=message(poll, "tasks/get")),
+        ev.ServerRequestReceived(
+            at=at, request_id=name, method="ping", parent=task, seq=message(name, "ping", out=False)
+        ),
+        ev.Completed(at=at, id=poll),
+        ev.Called(at=at, id=again, method="tools/call", name="slow"),
+        ev.Repeat(at=at, id=again, repeat_of=task, first_outcome="running"),
+        ev.Sent(at=at, id=again, seq=message(again, "tools/call")),
+        *([ev.ServerRequestAnswered(at=at, request_id=name)] * (draw.random() < 0.5)),
+        *([ev.Completed(at=at, id=again), ev.Failed(at=at, id=task, message="no")] * (draw.random() < 0.8)),
+    ):
+        store.event(event)
