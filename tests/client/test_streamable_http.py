@@ -20,9 +20,7 @@ from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript, Script, ser
 from tests.waiting import until
 
 MODERN = "2026-07-28"
-HANDSHAKEN = ["2025-03-26", "2025-06-18", "2025-11-25"]
-
-handshaken = pytest.mark.parametrize("revision", HANDSHAKEN)
+HANDSHAKE = "2025-11-25"
 
 
 def as_of(revision: str) -> ClientSettings:
@@ -74,8 +72,7 @@ async def test_of_a_large_answer_the_outline_is_made_while_it_comes(
 # -- cancels ---------------------------------------------------------------------------------------------------
 
 
-@handshaken
-async def test_c36_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_polled(revision: str):
+async def test_c36_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_polled():
     polled: list[str] = []
 
     async def work(to: Call) -> None:
@@ -88,7 +85,7 @@ async def test_c36_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_po
             polled.append(to.headers["last-event-id"])
         await to.respond(405)
 
-    async with serving(served(revision, work, listen), as_of(revision)) as (server, made, told):
+    async with serving(served(HANDSHAKE, work, listen), as_of(HANDSHAKE)) as (server, made, told):
         id_ = made.call_tool("tool", {})
         await until(lambda: "resuming in" in told.notes())
         made.cancel(id_)
@@ -106,21 +103,18 @@ async def test_c36_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_po
         assert len(polled) == 1
 
 
-@handshaken
 @pytest.mark.parametrize(
     ("status", "said"),
     [*((status, f"HTTP {status}") for status in (400, 401, 403, 503)), (200, "error -32600 Bad Request")],
 )
-async def test_c32_a_cancel_that_is_refused_is_undelivered_and_the_next_call_works(
-    revision: str, status: int, said: str
-):
+async def test_c32_a_cancel_that_is_refused_is_undelivered_and_the_next_call_works(status: int, said: str):
     async def work(to: Call) -> None:
         if to.message["params"]["name"] == "silent":
             await to.disconnected()
         else:
             await to.answer(result(to.id)["result"])
 
-    script = served(revision, work)
+    script = served(HANDSHAKE, work)
 
     async def refusing(to: Call) -> None:
         if to.rpc == "notifications/cancelled":
@@ -128,7 +122,7 @@ async def test_c32_a_cancel_that_is_refused_is_undelivered_and_the_next_call_wor
         else:
             await script(to)
 
-    async with serving(refusing, as_of(revision)) as (server, made, told):
+    async with serving(refusing, as_of(HANDSHAKE)) as (server, made, told):
         id_ = made.call_tool("silent", {})
         row = made.requests.get(id_)
         assert row is not None

@@ -39,13 +39,8 @@ class TestSource:
         [
             ({"Host": "localhost:1"}, 200),
             ({"Host": "evil.example"}, 403),
-            ({"Host": "127.0.0.1.evil.example"}, 403),
-            ({"Origin": "http://localhost:3000"}, 200),
             ({"Origin": "http://127.0.0.1"}, 200),
             ({"Origin": "http://evil.example"}, 403),
-            ({"Origin": "http://localhost.evil.example"}, 403),
-            ({"Origin": "null"}, 403),
-            ({"Origin": "file://"}, 403),
             ({"Sec-Fetch-Site": "same-site"}, 403),
             ({"Referer": "https://evil.example/"}, 403),
         ],

@@ -216,12 +216,19 @@ class Forgetful:
             await call.respond(202 if call.method == "POST" else 405)
 
 
+UNKNOWN = b'{"error":"Unknown session"}'
 OURS = b'{"jsonrpc":"2.0","id":%d,"error":{"code":-32000,"message":"Session not found"}}'
 
 
-@pytest.mark.parametrize("status", [400, 401, 409, 410, 500])
 @pytest.mark.parametrize(
-    "body", [b'{"error":"Unknown session"}', b"session s1 has expired", OURS.replace(b"%d", b"null")]
+    ("status", "body"),
+    [
+        (400, UNKNOWN),
+        (401, b"session s1 has expired"),
+        (409, OURS.replace(b"%d", b"null")),
+        (410, UNKNOWN),
+        (500, b"session s1 has expired"),
+    ],
 )
 async def test_a_session_that_is_forgotten_with_another_status_is_renewed(status: int, body: bytes):
     async with serving(forgets := Forgetful(status, body), ClientSettings(protocol=OLD)) as (_, made, told):

@@ -1,7 +1,4 @@
-"""Faults of servers that could deceive the probe: one behaviour, one verdict, and nothing passes that was not seen.
-
-The tests of ``probe/`` that hold such a fault are rows here, too.
-"""
+"""Faults of servers that could deceive the probe: one behaviour, one verdict, and nothing passes that was not seen."""
 
 from __future__ import annotations
 
@@ -14,31 +11,6 @@ from mcp_tui.probe.experiments import EXPERIMENTS
 from mcp_tui.probe.report import Finding, Verdict
 from tests.cli.running import run
 from tests.probe.probing import probing, scripted
-from tests.probe.test_finding import (
-    test_rules_that_were_not_run_for_lack_of_time_are_named_and_a_must_among_them_counts,
-    test_where_no_tool_is_used_the_best_candidates_are_named_with_reason_and_command,
-)
-from tests.probe.test_judging import (
-    test_progress_after_the_cancel,
-    test_progress_under_an_unknown_token_lets_no_rule_about_it_pass,
-    test_signs_show_whether_the_work_stopped,
-)
-from tests.probe.test_tools import (
-    test_no_value_is_invented_for_what_names_a_thing_on_the_server,
-    test_other_arguments_say_nothing_of_it,
-    test_tools_that_are_not_taken_have_a_reason_and_the_worst_come_last,
-)
-
-__all__ = [
-    "test_no_value_is_invented_for_what_names_a_thing_on_the_server",
-    "test_other_arguments_say_nothing_of_it",
-    "test_progress_after_the_cancel",
-    "test_progress_under_an_unknown_token_lets_no_rule_about_it_pass",
-    "test_rules_that_were_not_run_for_lack_of_time_are_named_and_a_must_among_them_counts",
-    "test_signs_show_whether_the_work_stopped",
-    "test_tools_that_are_not_taken_have_a_reason_and_the_worst_come_last",
-    "test_where_no_tool_is_used_the_best_candidates_are_named_with_reason_and_command",
-]
 
 pytestmark = pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
 

@@ -110,7 +110,10 @@ class Walk:
             end = time.monotonic() + HANG
             while said not in self.terminal.text():
                 assert time.monotonic() < end, f"o is not obeyed:\n{self.terminal.text()}"
-                self.step("o", seconds=1.0)
+                self.terminal.press("o")
+                again = time.monotonic() + 1.0
+                while said not in self.terminal.text() and time.monotonic() < again:
+                    self.terminal.read()
 
     def call(self, name: str, see: str = "") -> None:
         """Call a tool from the list, by the beginning of its name."""

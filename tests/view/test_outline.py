@@ -209,6 +209,13 @@ def test_own_requests_are_hidden_when_they_are_over_and_not_before():
     assert ids(index) == [2, 1]
 
 
+def test_the_total_under_a_filter_has_no_request_below_a_row_and_none_that_is_hidden():
+    own = [called(1, internal=True), ev.Sent(at=0.0, id=1), completed(id=1)]
+    index = outline(requests(own, started(2), asked("a", at=1.0, parent=2), asked("b", at=2.0)))
+    index.refilter(parse("zzz"), show_internal=False)
+    assert (index.shown, index.total, index.internal_hidden) == (0, 2, 1)
+
+
 def test_a_cancel_that_a_recording_leaves_open_passes_another_filter_at_its_end(tmp_path: Path):
     recording = Recording.read(write(tmp_path / "a.jsonl", *started(1), *cancelled(id=1), *started(2)))
     moment = RecordedRequests(recording)
