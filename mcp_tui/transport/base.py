@@ -102,8 +102,8 @@ class TokenSource(Protocol):
     :class:`~mcp_tui.client.auth.authorization.Authorization` implements it.
     """
 
-    def for_request(self, method: str, url: str) -> RequestToken:
-        """Returns the access token for a request that is about to be sent."""
+    def for_request(self, method: str, url: object) -> RequestToken:
+        """Returns the access token for a request that is about to be sent; ``url`` is a text, or becomes one."""
         ...
 
     def answered(self, sent: RequestToken, status: int, nonce: str) -> None:

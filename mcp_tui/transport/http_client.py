@@ -305,7 +305,7 @@ class HttpClient:
     ) -> tuple[RequestToken, Headers]:
         """Returns the token of a request, and all its headers."""
         has_own = not signed_in or any(name.lower() == b"authorization" for name, _ in exact or ())
-        sent = NO_TOKEN if self.tokens is None or has_own else self.tokens.for_request(method, str(url))
+        sent = NO_TOKEN if self.tokens is None or has_own else self.tokens.for_request(method, url)
         if exact is None:
             return sent, self._headers({**headers, **sent.headers}, self.cookies.header(url), url.netloc)
         added = [(name.encode(), value.encode()) for name, value in sent.headers.items()]

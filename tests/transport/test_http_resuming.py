@@ -114,7 +114,7 @@ async def test_a_token_that_expired_meanwhile_is_renewed_to_resume():
     class Tokens:
         access = "old"
 
-        def for_request(self, method: str, url: str) -> RequestToken:
+        def for_request(self, method: str, url: object) -> RequestToken:
             return RequestToken(self.access, headers={"Authorization": f"Bearer {self.access}"})
 
         def answered(self, sent: RequestToken, status: int, nonce: str) -> None:

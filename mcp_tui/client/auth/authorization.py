@@ -152,7 +152,7 @@ class Authorization:
         """Notes the IP address of a connection to the server."""
         self._discovery.connected(ip)
 
-    def for_request(self, method: str, url: str) -> RequestToken:
+    def for_request(self, method: str, url: object) -> RequestToken:
         """Returns the token of one request, with a proof if the token is bound to a key (RFC 9449, section 7.1)."""
         token, key = self.token, self._proof_key
         if not token:
@@ -160,7 +160,7 @@ class Authorization:
         scopes = tuple(dict.fromkeys((*self.credentials.token.scopes, *self.credentials.token.asked)))
         if key is None:
             return RequestToken(token, headers={"Authorization": f"Bearer {token}"}, scopes=scopes)
-        proof = key.proof(method, url, token=token, nonce=self._nonce)
+        proof = key.proof(method, str(url), token=token, nonce=self._nonce)
         headers = {"Authorization": f"DPoP {token}", "DPoP": proof}
         return RequestToken(token, self._nonce, headers, scopes)
 
