@@ -309,9 +309,8 @@ class SchemaComparison:
         for keyword in INNER:
             yield from self.compare(old.get(keyword, True), new.get(keyword, True), (*path, keyword))
         yield from self._all_of(as_list(old.get("allOf")), as_list(new.get("allOf")), (*path, "allOf"))
-        yield from self._in_order(
-            as_list(old.get("prefixItems")), as_list(new.get("prefixItems")), (*path, "prefixItems")
-        )
+        before, after = as_list(old.get("prefixItems")), as_list(new.get("prefixItems"))
+        yield from self._in_order(before, after, (*path, "prefixItems"))
         for keyword in sorted((old.keys() | new.keys()) - COMPARED):
             if keyword in OPAQUE:
                 yield from self._opaque(keyword, old, new, path)

@@ -144,11 +144,8 @@ def _references(whole: dict[str, Json]) -> Iterable[tuple[str, Path, str]]:
                 continue
             if not reference.startswith("#"):
                 if reference.partition("#")[0] not in ids:
-                    yield (
-                        "L-07",
-                        (*path, keyword),
-                        f"{shown(reference)} leads outside, and no client may fetch it",
-                    )
+                    text = f"{shown(reference)} leads outside, and no client may fetch it"
+                    yield "L-07", (*path, keyword), text
             elif not isinstance(Schema(resource).target(reference), (dict, bool)):
                 yield "L-06", (*path, keyword), f"{shown(reference)} leads nowhere"
 

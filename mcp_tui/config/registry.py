@@ -32,14 +32,14 @@ def unwrapped(whole: dict[str, Json]) -> dict[str, Json] | None:
 
 def _snake(value: Json) -> Json:
     if isinstance(value, dict):
-        return {
-            key if key.startswith("_") else _CAMEL.sub("_", key).lower(): (
-                {name: _snake(each) for name, each in as_object(below).items()}
-                if key == "variables"
-                else _snake(below)
+        made: dict[str, Json] = {}
+        for key, below in as_object(value).items():
+            named = key == "variables"  # its keys are names
+            inner = (
+                {name: _snake(each) for name, each in as_object(below).items()} if named else _snake(below)
             )
-            for key, below in as_object(value).items()
-        }
+            made[key if key.startswith("_") else _CAMEL.sub("_", key).lower()] = inner
+        return made
     if isinstance(value, list):
         return [_snake(each) for each in as_list(value)]
     return value

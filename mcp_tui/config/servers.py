@@ -61,11 +61,10 @@ def discover(
         try:
             document = read(place.path)
             off = _off_elsewhere(place, around, read)
-            defined = list(
-                read_place(
-                    place, around, document, surely=config is not None, off=off, all_projects=all_projects
-                )
-            )
+            surely = config is not None
+            defined = [
+                *read_place(place, around, document, surely=surely, off=off, all_projects=all_projects)
+            ]
         except ConfigError as error:
             if str(error) not in found.problems:
                 found.problems.append(str(error))

@@ -128,9 +128,8 @@ class HandTrial(ClientTrial):
 
     async def until(self, test: Callable[[], object], seconds: float = CLIENT_PATIENCE_SECONDS) -> bool:
         # There is no time limit for a person.
-        return await super().until(
-            test, float("inf") if seconds in (CLIENT_PATIENCE_SECONDS, START_SECONDS) else seconds
-        )
+        endless = seconds in (CLIENT_PATIENCE_SECONDS, START_SECONDS)
+        return await super().until(test, float("inf") if endless else seconds)
 
     # -- one step ------------------------------------------------------------------------------------------------
 
@@ -375,14 +374,11 @@ class HandJudge(Judge):
         return self.folder / f"{self.transport}.json"
 
     def _wanted(self) -> list[ClientExperiment]:
-        made = [
-            each
-            for each in CLIENT_EXPERIMENTS
-            if (each.name in self.chosen if self.chosen else each.name not in UNUSUAL)
-            and each.run_name != "crossing, answer first"  # A person is too slow for the other experiments.
-            and each.name != REPEAT
-        ]
-        return sorted(made, key=lambda each: each.name in RESTARTING)
+        # A person is too slow for one of them.
+        made = [each for each in CLIENT_EXPERIMENTS if each.run_name != "crossing, answer first"]
+        chosen = self.chosen or {each.name for each in made} - {*UNUSUAL}
+        wanted = [each for each in made if each.name in chosen and each.name != REPEAT]
+        return sorted(wanted, key=lambda each: each.name in RESTARTING)
 
     async def _run(self) -> ClientReport:
         kept, began = SavedRun.read(self._path), monotonic()
@@ -454,9 +450,8 @@ class HandJudge(Judge):
         for rule, finding in self._judged().items():
             last = before.get(rule)
             changed = last is None or last.verdict is not finding.verdict
-            if CLIENT_RULES[rule].experiment == experiment.name or (
-                changed and (finding.verdict in BAD or finding.verdict is Verdict.PASS)
-            ):
+            tells = changed and finding.verdict in (*BAD, Verdict.PASS)
+            if tells or CLIENT_RULES[rule].experiment == experiment.name:
                 self.on_progress(finding)
 
     def _judged(self) -> dict[str, Finding]:

@@ -94,21 +94,17 @@ async def _given_up(
     if withheld is None:
         return
     call, observed = withheld.observed, trial.observed
-
-    def disconnected() -> bool:
-        return trial.is_over or observed.disconnected_at(call) is not None
-
     # Nothing is decided by a time that a busy machine could miss: each step waits for what the client does.
-    await trial.until(lambda: call.cancelled_at is not None or observed.sign(call) or disconnected())
+    await trial.until(lambda: observed.gives_up(call) or trial.has_left(call))
     # Its output says that it gave up, and its cancel may be on the way: a late result now would cross the cancel.
-    if call.cancelled_at is None and observed.sign(call) and not disconnected():
-        await trial.until(lambda: call.cancelled_at is not None or disconnected(), CANCEL_SECONDS)
+    if call.cancelled_at is None and observed.sign(call) and not trial.has_left(call):
+        await trial.until(lambda: call.cancelled_at is not None or trial.has_left(call), CANCEL_SECONDS)
     # The next call shows that the client has given this one up, so a message now cannot count as its answer.
     elif call.cancelled_at is not None and not at_once:
-        await trial.until(lambda: observed.nexts or disconnected(), MOMENT_SECONDS)
-    if call.cancelled_at is None and observed.sign(call) is None:
+        await trial.until(lambda: observed.nexts or trial.has_left(call), MOMENT_SECONDS)
+    if not observed.gives_up(call):
         withheld.answer()  # There was no sign that it gave up.
-    elif not disconnected() and withheld.reachable:
+    elif not trial.has_left(call) and withheld.reachable:
         observed.acted_at = monotonic()
         if act is not None:
             act(withheld)
@@ -167,14 +163,11 @@ async def task(trial: ClientTrial) -> None:
     withheld = await trial.called()
     if withheld is not None and withheld.observed.is_task:
         trial.observed.acted_at = monotonic()
-        await trial.until(
-            lambda: (
-                withheld.observed.cancelled_at is not None
-                or trial.observed.sign(withheld.observed)
-                or trial.is_over
-                or trial.broke_a_rule
-            )
-        )
+
+        def gives_up() -> bool:
+            return trial.observed.gives_up(withheld.observed) or trial.is_over or trial.broke_a_rule
+
+        await trial.until(gives_up)
 
 
 async def question(trial: ClientTrial) -> None:
@@ -191,13 +184,12 @@ async def _question(trial: ClientTrial, *, takes_back: bool) -> None:
     withheld, observed = await trial.called(), trial.observed
     if withheld is not None:
         call = withheld.call
-        names = ("form", "sampling", "roots")
-        kind = next(
-            (each for each in names if call.caller.declares(next(iter(QUESTIONS[each].capability)))), ""
+        declared = (
+            each for each in QUESTIONS if call.caller.declares(next(iter(QUESTIONS[each].capability)))
         )
-        observed.asks = "" if call.caller.modern else kind
+        observed.asks = "" if call.caller.modern else next(declared, "")
         if observed.asks:
-            question = QUESTIONS[kind]
+            question = QUESTIONS[observed.asks]
             frame: Object = {"method": question.method, "params": question.asked(call.caller)}
             await _ask(trial, withheld, frame, takes_back=takes_back)
         if withheld.reachable:
@@ -267,15 +259,11 @@ async def _answered_call(trial: ClientTrial, *unknown: RequestId) -> None:
             withheld.call.notify("cancelled", {"requestId": nobody, "reason": "no such request"}, "cancelled")
         observed, call = trial.observed, withheld.observed
         # A client that applies the cancel to its own call continues before that is answered.
-        await trial.until(
-            lambda: (
-                observed.nexts
-                or call.cancelled_at is not None
-                or trial.is_over
-                or observed.disconnected_at(call) is not None
-            ),
-            MOMENT_SECONDS,
-        )
+
+        def went_on() -> bool:
+            return bool(observed.nexts) or call.cancelled_at is not None or trial.has_left(call)
+
+        await trial.until(went_on, MOMENT_SECONDS)
         withheld.answer()
 
 
@@ -293,13 +281,7 @@ async def progress(trial: ClientTrial) -> None:
         end = call.at + (2 * observed.maximum + CANCEL_SECONDS if observed.maximum else 3 * limit)
 
         def over() -> bool:
-            gave_up = call.cancelled_at is not None or observed.sign(call) is not None
-            return (
-                gave_up
-                or trial.is_over
-                or observed.disconnected_at(call) is not None
-                or not withheld.reachable
-            )
+            return observed.gives_up(call) or trial.has_left(call) or not withheld.reachable
 
         last = call.at
         while monotonic() < end and not over():

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from mcp_tui import __version__
 from mcp_tui.client.client_settings import StdioTarget
@@ -113,11 +113,8 @@ class Judge:
         if shutil.which(self.command[0]) is None:
             raise Unstartable(f"Cannot start {self.command[0]!r}: program not found")
         began, date = monotonic(), utc_stamp(wall())
-        wanted = [
-            each
-            for each in CLIENT_EXPERIMENTS
-            if each.transport in ("", self.transport) and (not self.chosen or each.name in self.chosen)
-        ]
+        possible = (each for each in CLIENT_EXPERIMENTS if each.transport in ("", self.transport))
+        wanted = [each for each in possible if not self.chosen or each.name in self.chosen]
         # Some experiments are timed by the client's limit, so the run that shows it is made first.
         needed = {each.after for each in wanted if each.after}
         first = [each for each in CLIENT_EXPERIMENTS if each.name in needed]
@@ -155,9 +152,8 @@ class Judge:
         began = monotonic()
         folder = _folder()
         observed = self._observed(experiment)
-        trial = ClientTrial(
-            observed, folder, speaks=self.speaks, gave_up=self.gave_up, arguments=experiment.arguments or {}
-        )
+        given = experiment.arguments or {}
+        trial = ClientTrial(observed, folder, speaks=self.speaks, gave_up=self.gave_up, arguments=given)
         try:
             await trial.open()
             words, environment = self._words(experiment, trial)
@@ -293,12 +289,8 @@ def _notes(runs: dict[str, ObservedRun]) -> list[str]:
     hung = [name for name, observed in runs.items() if observed.stopped]
     if hung:
         notes.append(f"The client did not exit on its own and was killed: {', '.join(hung)}")
-    died: dict[str, Any] = {
-        name: signal_name(-observed.exit)
-        for name, observed in runs.items()
-        if observed.exit is not None and timelines.crashed(observed)
-    }
-    notes += [f"The client was ended by {number}: {name}" for name, number in died.items()]
+    died = {name: each.exit or 0 for name, each in runs.items() if timelines.crashed(each)}
+    notes += [f"The client was ended by {signal_name(-code)}: {name}" for name, code in died.items()]
     most = max((observed.output for observed in runs.values()), default=0)
     if most > 1_000_000:
         notes.append(f"The client wrote {most / 1e6:,.1f} MB in one run; only the last lines were read")
@@ -313,14 +305,8 @@ def _notes(runs: dict[str, ObservedRun]) -> list[str]:
     eras = sorted({observed.revision for observed in runs.values() if observed.revision})
     if len(eras) > 1:
         notes.append(f"The client spoke {', '.join(eras)}")
-    broken = Counter(
-        each.rule
-        for observed in runs.values()
-        for each in observed.violations()
-        if each.rule in ("malformed", "batch")
-    )
-    notes += [
-        f"The client sent what its protocol version does not have ({rule}, {count} times)"
-        for rule, count in broken.items()
+    broken = Counter(each.rule for observed in runs.values() for each in observed.violations())
+    text = "The client sent what its protocol version does not have"
+    return notes + [
+        f"{text} ({each}, {broken[each]} times)" for each in ("malformed", "batch") if broken[each]
     ]
-    return notes

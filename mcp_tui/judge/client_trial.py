@@ -309,6 +309,10 @@ class ClientTrial(asyncio.SubprocessProtocol):
         """Whether the client has ended."""
         return self.observed.ended_at is not None
 
+    def has_left(self, call: ObservedCall) -> bool:
+        """Whether the client, or the connection of its call, has ended."""
+        return self.is_over or self.observed.disconnected_at(call) is not None
+
     @property
     def broke_a_rule(self) -> bool:
         """Whether the client has broken a rule."""
@@ -532,11 +536,7 @@ class ClientTrial(asyncio.SubprocessProtocol):
             await self.gate.wait()
             await self._withhold(observed)
         # A client that has ended gets no answer.
-        if not (
-            call.channel.disconnected.is_set()
-            or self.is_over
-            or self.observed.disconnected_at(observed) is not None
-        ):
+        if not call.channel.disconnected.is_set() and not self.has_left(observed):
             observed.answered_at = monotonic()
             await self._add(call, **given)
 
@@ -555,8 +555,8 @@ class ClientTrial(asyncio.SubprocessProtocol):
         before = len(observed.tools)
 
         def went_on() -> bool:
-            disconnected = self.is_over or observed.disconnected_at(following) is not None
-            return disconnected or following.cancelled_at is not None or len(observed.tools) > before
+            more = following.cancelled_at is not None or len(observed.tools) > before
+            return more or self.has_left(following)
 
         await self.until(went_on, seconds)
 
@@ -581,12 +581,9 @@ class ClientTrial(asyncio.SubprocessProtocol):
             OSError: it cannot be started.
         """
         self.observed.began = monotonic()
+        null = asyncio.subprocess.DEVNULL
         await asyncio.get_running_loop().subprocess_exec(
-            lambda: self,
-            *words,
-            stdin=asyncio.subprocess.DEVNULL,
-            env=environment,
-            start_new_session=True,
+            lambda: self, *words, stdin=null, env=environment, start_new_session=True
         )
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -618,12 +615,8 @@ class ClientTrial(asyncio.SubprocessProtocol):
     def _line(self, name: str, raw: bytes) -> None:
         text = raw[:OUTPUT_LINE_CHARACTERS].decode("utf-8", "backslashreplace").rstrip("\r")
         line, observed = OutputLine(monotonic(), name, text), self.observed
-        if (
-            observed.gave_up is None
-            and (observed.call is not None or observed.initialize_at is not None)
-            and self._pattern is not None
-            and self._pattern.search(text)
-        ):
+        has_begun = observed.call is not None or observed.initialize_at is not None
+        if has_begun and observed.gave_up is None and self._pattern and self._pattern.search(text):
             observed.gave_up = line
         observed.lines.append(line)
         del observed.lines[: max(0, len(observed.lines) - MOST_LINES)]
@@ -639,10 +632,8 @@ class ClientTrial(asyncio.SubprocessProtocol):
             self.observed.stopped, self.observed.stopped_at = True, monotonic()
             return
         # The system closes its streams a little later.
-        await self.until(
-            lambda: all(each.call.channel.disconnected.is_set() for each in self.withheld if self.url),
-            CLOSED_SECONDS,
-        )
+        channels = [each.call.channel for each in self.withheld if self.url]
+        await self.until(lambda: all(each.disconnected.is_set() for each in channels), CLOSED_SECONDS)
         # A deaf server ends only if its client kills it. After the time limit it counts as left behind.
         wait = LEFT_SECONDS if self.deaf else CLIENT_PATIENCE_SECONDS
         await self.until(lambda: all(each.observed.ended_at is not None for each in self.talks), wait)

@@ -238,6 +238,10 @@ class ObservedRun:
             found.append((self.ended_at, "it ended"))
         return min(found, default=None)
 
+    def gives_up(self, call: ObservedCall) -> bool:
+        """Whether the client cancelled a call, or was seen to have given it up."""
+        return call.cancelled_at is not None or self.sign(call) is not None
+
     def cancels(self, call: ObservedCall) -> bool:
         """Whether the client was seen to cancel a call. Its end closes its streams, too: it has to go on behind that."""
         at = call.cancelled_at

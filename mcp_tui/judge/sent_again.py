@@ -100,13 +100,8 @@ async def _abandoned(trial: ClientTrial, then: Callable[[WithheldCall], None]) -
         call, observed = withheld.observed, trial.observed
 
         def given_up() -> bool:
-            return bool(
-                call.cancelled_at is not None
-                or not withheld.reachable
-                or observed.sign(call)
-                or trial.is_over
-                or any(each.at - call.at > PARALLEL_SECONDS for each in observed.equal(call))
-            )
+            again = any(each.at - call.at > PARALLEL_SECONDS for each in observed.equal(call))
+            return again or observed.gives_up(call) or trial.is_over or not withheld.reachable
 
         if await trial.until(given_up):
             call.lost_at = monotonic()
@@ -206,10 +201,7 @@ def judged(runs: Mapping[str, ObservedRun], transport: str) -> Finding | None:
     wanted = {each: run_name(each) for each, only, _ in FAULTS if only in ("", transport)}
     if not any(name in runs for name in wanted.values()):
         return None
-    seen = [
-        repeats_of(fault, runs[name]) if name in runs else Repeats(fault, why="not run")
-        for fault, name in wanted.items()
-    ]
+    seen = [repeats_of(fault, runs.get(name)) for fault, name in wanted.items()]
     told = tuple(item for each in seen if each.calls for item in each.evidence())
     decide = [each for each in seen if not each.informs]
     again = [each for each in decide if len(each.calls) > 1]
@@ -226,8 +218,10 @@ def judged(runs: Mapping[str, ObservedRun], transport: str) -> Finding | None:
     return Finding(REPEAT_RULE, Verdict.PASS, "; ".join(words), told)
 
 
-def repeats_of(fault: str, observed: ObservedRun) -> Repeats:
+def repeats_of(fault: str, observed: ObservedRun | None) -> Repeats:
     """Returns which equal calls the client sent on its own after a fault."""
+    if observed is None:
+        return Repeats(fault, why="not run")
     first = observed.call
     if first is None:
         return Repeats(fault, why=not_called(observed))

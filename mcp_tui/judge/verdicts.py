@@ -327,11 +327,8 @@ class Judging:
         return self._unseen(f"nothing surfaced after {what}, but it made {made}", *told)
 
     def _late_result(self) -> Finding | None:
-        found = [
-            self._harmless(name, f"{what} after the client gave up")
-            for name, what in (("limit", "a result"), ("stop", "an error"))
-        ]
-        return worst(found)
+        limit = self._harmless("limit", "a result after the client gave up")
+        return worst([limit, self._harmless("stop", "an error after the client gave up")])
 
     def _late_progress(self) -> Finding | None:
         observed = self.runs.get("late-progress")
@@ -613,9 +610,8 @@ def limit_of(runs: Runs) -> float:
 def worst(found: list[Finding | None]) -> Finding | None:
     """Returns the finding that says most: what is broken, then what passed, then what was not seen."""
     order = (Verdict.FAIL, Verdict.WARNING, Verdict.PASS, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
-    return min(
-        (each for each in found if each is not None), key=lambda each: order.index(each.verdict), default=None
-    )
+    made = (each for each in found if each is not None)
+    return min(made, key=lambda each: order.index(each.verdict), default=None)
 
 
 def revision_of(runs: Runs) -> Revision:

@@ -88,9 +88,8 @@ def sessions(
     """
     found = sockets() if known is None else known
     own = None if counts else os.getpid()
-    answers = ask(
-        found, control.COUNTS if counts else control.LIST, LIST_SECONDS if known is None else ANSWER_SECONDS
-    )
+    asked = control.COUNTS if counts else control.LIST
+    answers = ask(found, asked, LIST_SECONDS if known is None else ANSWER_SECONDS)
     running: list[Running] = []
     unknown: list[Unknown] = []
     for name, answer in answers.items():
@@ -123,11 +122,8 @@ def clients_named(running: Collection[Running], wanted: str) -> list[RunningClie
     """Returns the clients with this name or process id."""
     clients = by_client(running)
     names = named_so((each.summary.client for client in clients for each in client.sessions), wanted)
-    return [
-        client
-        for client in clients
-        if str(client.pid) == wanted or any(each.summary.client in names for each in client.sessions)
-    ]
+    called = [client for client in clients if any(each.summary.client in names for each in client.sessions)]
+    return [client for client in clients if str(client.pid) == wanted or client in called]
 
 
 def ancestors() -> set[int]:

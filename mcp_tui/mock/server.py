@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,10 +71,7 @@ class Mock:
         return main(port, None, self._settle, "mock", access)
 
     def _settle(self, setting: Setting) -> Setting:
-        return replace(setting, converse=self._converse, streams=self._streams)
-
-    def _converse(self, setting: Setting) -> Conversation:
-        return MockConversation(setting, self)
+        return replace(setting, converse=partial(MockConversation, mock=self), streams=self._streams)
 
     def _streams(self, frame: Object) -> bool:
         params = as_object(frame.get("params"))

@@ -79,7 +79,7 @@ def arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | No
             if of is not None and not messages.is_request_id(of) and messages.integer_id(of) is None:
                 return Arrival(at, "other", text)  # an id of a type that no request can have
             fields = as_object(frame.result)
-            type_ = fields.get("resultType", "complete")
+            type_, is_error = fields.get("resultType", "complete"), fields.get("isError") is True
             return Arrival(
                 at,
                 "result" if frame.error is None else "error",
@@ -87,11 +87,9 @@ def arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | No
                 of,
                 stream,
                 code=None if frame.error is None else frame.error.code,
-                is_error=fields.get("isError") is True,
+                is_error=is_error,
                 type=str(type_) if type_ != "complete" else "task" if "task" in fields else "",
-                error_text=messages.summary(frame)
-                if frame.error is not None or fields.get("isError") is True
-                else "",
+                error_text=messages.summary(frame) if frame.error is not None or is_error else "",
                 result=fields if len(raw) < DROPPED_RESULT_BYTES else {},
                 is_filled=any(fields.get(name) for name in ("content", "structuredContent")),
             )

@@ -34,6 +34,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, replace
+from functools import partial
 from typing import Final, NoReturn
 
 from mcp_tui.probe import improper, judging, left_behind, task_experiment
@@ -138,9 +139,8 @@ async def _closing(trial: Trial, observation: Observation, work: Finding) -> Fin
         return found
     how = judging.ran_to_end(observation, trial.control)
     if not how:
-        return _explained(
-            found, f"{work.sentence}, and ended before its time: the tool may take long to stop"
-        )
+        text = f"{work.sentence}, and ended before its time: the tool may take long to stop"
+        return _explained(found, text)
     broken = f"closing the stream did not cancel the call: {how}"
     connection = trial.server.connect("P-18 in the handshake era")
     connection.server = replace(trial.server, revision=LATEST_HANDSHAKE)
@@ -154,9 +154,8 @@ async def _closing(trial: Trial, observation: Observation, work: Finding) -> Fin
     finally:
         await connection.close()
     if other.verdict is Verdict.WARNING:
-        return _explained(
-            found, "the tool ignores every cancel, so the effect of closing the stream is unknown"
-        )
+        text = "the tool ignores every cancel, so the effect of closing the stream is unknown"
+        return _explained(found, text)
     text = f"{broken}; a notification in {LATEST_HANDSHAKE.name} stops the same tool"
     return Finding("P-18", Verdict.FAIL, text, (*work.evidence, *other.evidence))
 
@@ -479,10 +478,10 @@ EXPERIMENTS: Final = (
     Experiment("odd reasons", improper.odd_reasons, spares=True),
     Experiment("notified over HTTP", notified_over_http, spares=True),
     Experiment("initialize cancelled", improper.initialize, tool=False, opened=False),
-    Experiment("stdin closed", left_behind.stdin_closed, tool=False, opened=False),
-    Experiment("the client killed", left_behind.client_killed, tool=False, opened=False),
+    Experiment("stdin closed", partial(left_behind.abandoned, rule="P-21"), tool=False, opened=False),
+    Experiment("the client killed", partial(left_behind.abandoned, rule="P-29"), tool=False, opened=False),
     Experiment("stderr broken", left_behind.stderr_broken, tool=False, opened=False),
-    Experiment("the wrapper killed", left_behind.wrapper_killed, tool=False, opened=False),
+    Experiment("the wrapper killed", partial(left_behind.abandoned, rule="P-31"), tool=False, opened=False),
     Experiment("DELETE with a call in flight", session_deleted, tool=False, alone=True),
     Experiment("delivered twice", delivered_twice, alone=True, beats=True, spares=True),
 )

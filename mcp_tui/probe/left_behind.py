@@ -20,6 +20,7 @@ from mcp_tui.client.client_settings import StdioTarget, Target
 from mcp_tui.probe.judging import LOG, PROGRESS
 from mcp_tui.probe.raw_connection import ProbeConnection
 from mcp_tui.probe.report import Verdict
+from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.trial import Trial
 from mcp_tui.transport import base
 from mcp_tui.transport.launching import prepare
@@ -240,32 +241,17 @@ async def _work(trial: Trial, connection: ProbeConnection, rule: str) -> tuple[f
     return OWN_EXIT_SECONDS if control.duration is None else max(0.0, remaining), unread
 
 
-async def _idle_and_busy(trial: Trial, rule: str, name: str) -> None:
-    """Removes the client of an idle server, then that of a server with a call in flight."""
+async def abandoned(trial: Trial, rule: str) -> None:
+    """P-21, P-29, and P-31: removes the client of an idle server, then that of a server with a call in flight."""
     await _left(trial, trial.connection, rule, busy=False)
     # If the idle server stays, the rule is broken already, and the busy one is not tried.
     if trial.findings[0].verdict is Verdict.PASS and trial.server.busy:
         trial.findings.clear()
-        again = trial.server.connect(f"{name} with a call in flight")
+        again = trial.server.connect(f"{RULES[rule].experiment} with a call in flight")
         try:
             await _left(trial, again, rule, busy=True)
         finally:
             await again.close()
-
-
-async def stdin_closed(trial: Trial) -> None:
-    """P-21: the client ends the session by closing stdin."""
-    await _idle_and_busy(trial, "P-21", "stdin closed")
-
-
-async def client_killed(trial: Trial) -> None:
-    """P-29: the client is killed, so the server loses its parent and all three pipes at once."""
-    await _idle_and_busy(trial, "P-29", "the client killed")
-
-
-async def wrapper_killed(trial: Trial) -> None:
-    """P-31: a process between client and server is killed; the client then closes stdin."""
-    await _idle_and_busy(trial, "P-31", "the wrapper killed")
 
 
 async def stderr_broken(trial: Trial) -> None:

@@ -291,10 +291,10 @@ class ProbeConnection(base.Silence):
         """Stores a message, and answers requests from the server."""
         at = self.now() if at is None else at
         parsed = messages.parse(raw, outline)
-        if stream is not None and status:
-            parsed = messages.as_answer(
-                parsed
-            )  # an HTTP body that is no stream is the answer, even if unreadable
+        if (
+            stream is not None and status
+        ):  # an HTTP body that is not a stream is the answer, even if unreadable
+            parsed = messages.as_answer(parsed)
         for frame in parsed.frames if isinstance(parsed, Batch) else (parsed,):
             method, id = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
             self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=id)

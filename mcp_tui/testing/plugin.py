@@ -31,10 +31,8 @@ def mcp_server(pytestconfig: pytest.Config) -> Server:
     """The server to test: a command as a list, a URL, or a target. Define a fixture of this name, or set ``mcp_server``."""
     named = pytestconfig.getini("mcp_server")
     if not named:
-        pytest.fail(
-            "No MCP server. Define a fixture mcp_server, or set mcp_server in pytest's settings.",
-            pytrace=False,
-        )
+        how = "Define a fixture mcp_server, or set mcp_server in pytest's settings."
+        pytest.fail(f"No MCP server. {how}", pytrace=False)
     if named.startswith(("http://", "https://")):
         return named
     # Every run of pytest loads this module, and few use it.
