@@ -43,6 +43,7 @@ FINDINGS: Final = 50
 """The maximum number of findings for one tool."""
 
 _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_REFUSED: Final = re.compile(r"[^A-Za-z0-9_-]")
 _ARGUMENT: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _DRAFTS: Final = re.compile(r"https?://json-schema\.org/(draft/20(20-12|19-09)|draft-0[467])/schema#?")
 _ROOT: Final = ("anyOf", "oneOf", "allOf")
@@ -79,6 +80,15 @@ def lint(
     for name, times in names.items():
         if times > 1 and name:
             found.append(LintFinding("L-02", name, (), f"{times} tools have this name"))
+    # Claude Code, opencode, and Kilo replace what model APIs refuse, and drop one tool in silence
+    # (findings/three-agents-make-one-of-two-tools.sh).
+    first: dict[str, str] = {}
+    for name in names:
+        other = first.setdefault(_REFUSED.sub("_", name), name)
+        if other != name:
+            found.append(
+                LintFinding("L-02", name, (), f"some agents offer this and {shown(other)} as one tool")
+            )
     for number, tool in enumerate(tools, 1):
         found += islice(_of_tool(tool, number, any_output=any_output), FINDINGS)
     return sorted(found, key=lambda each: each.rule)

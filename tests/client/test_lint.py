@@ -74,6 +74,14 @@ def test_each_rule_is_broken_by_one_thing(tools: list[dict[str, Json]], rule: st
     assert [(each.rule, str(each)) for each in lint(tools)] == [(rule, said)]
 
 
+def test_two_names_that_agents_make_one_are_named():
+    """Claude Code 2.1.332, opencode 1.18.33, and Kilo 7.7.7 (findings/three-agents-make-one-of-two-tools.sh)."""
+    found = lint([tool(name="a_b"), tool(name="a.b"), tool(name="a-b")])
+    assert [str(each) for each in found if each.rule == "L-02"] == [
+        "a.b  some agents offer this and 'a_b' as one tool"
+    ]
+
+
 def test_a_list_that_was_cut_is_not_whole():
     (found,) = lint([tool()], cut=["tools/list gave the cursor 'a' twice"])
     assert (found.rule, found.tool, str(found)) == ("L-13", "", "tools/list gave the cursor 'a' twice")
