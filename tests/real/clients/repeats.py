@@ -199,6 +199,9 @@ SURPRISES: Final = """\
    apart.
 10. If a stream ends without an answer, all clients but @ai-sdk/mcp resume it where it has an event id. Without one, Qwen
     Code, crewai, and openai-agents with retries run the call again; the others fail, or wait for their limit.
+11. Not in the table: [mcpc](../findings/mcpc-runs-a-timed-out-call-again.sh) at its limit, and
+    [toolregistry and chuk-tool-processor](../findings/two-frameworks-restart-a-server-for-an-error.sh) after a JSON-RPC
+    error end their server, start another, and run the call again.
 """
 
 ONCE: Final = """\
