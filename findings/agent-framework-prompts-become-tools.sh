@@ -62,4 +62,5 @@ async def main():
 print("agent-framework-core", version("agent-framework-core"), "with mcp", version("mcp"))
 sys.exit(asyncio.run(main()))
 CLIENT
-"$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" "$folder/log" 2>/dev/null </dev/null
+"$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" "$folder/log" 2>"$folder/said" </dev/null ||
+    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }

@@ -55,4 +55,5 @@ async def main():
 print("agno", version("agno"), "with fastmcp", version("fastmcp"), "and mcp", version("mcp"))
 sys.exit(asyncio.run(main()))
 CLIENT
-AGNO_TELEMETRY=false "$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>/dev/null </dev/null
+AGNO_TELEMETRY=false "$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>"$folder/said" </dev/null ||
+    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }

@@ -59,4 +59,5 @@ until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
     kill -0 "$server" || { cat "$folder/log"; exit 1; }
     sleep 0.1
 done
-"$folder/venv/bin/python" "$folder/client.py" "http://127.0.0.1:$port/mcp" 2>/dev/null
+"$folder/venv/bin/python" "$folder/client.py" "http://127.0.0.1:$port/mcp" 2>"$folder/said" ||
+    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }

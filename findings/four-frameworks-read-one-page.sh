@@ -9,6 +9,7 @@
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+export HAYSTACK_TELEMETRY_ENABLED=False # its telemetry writes into the home folder
 cat >"$folder/server.py" <<'SERVER'
 import json
 import sys
@@ -72,7 +73,8 @@ while read -r package pins <&3; do
     python3 -m venv "$folder/$package"
     # shellcheck disable=SC2086  # several packages
     "$folder/$package/bin/pip" install --quiet --disable-pip-version-check $pins
-    "$folder/$package/bin/python" "$folder/list.py" "$package" "$folder/server.py" </dev/null 2>/dev/null || other=1
+    "$folder/$package/bin/python" "$folder/list.py" "$package" "$folder/server.py" </dev/null 2>"$folder/said" ||
+        { echo "not so: $(tail -n 1 "$folder/said")"; other=1; }
     rm -rf "${folder:?}/$package"
 done 3<<PINS
 llama-index-tools-mcp llama-index-tools-mcp==0.6.0 mcp==2.3.0

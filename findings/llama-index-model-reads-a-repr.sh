@@ -52,4 +52,5 @@ async def main():
 print("llama-index-tools-mcp", version("llama-index-tools-mcp"), "with mcp", version("mcp"))
 sys.exit(asyncio.run(main()))
 CLIENT
-"$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>/dev/null </dev/null
+"$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>"$folder/said" </dev/null ||
+    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }

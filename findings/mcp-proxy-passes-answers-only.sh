@@ -94,4 +94,5 @@ until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
     kill -0 "$bridge" || { cat "$folder/log"; exit 1; }
     sleep 0.1
 done
-"$folder/venv/bin/python" "$folder/client.py" "http://127.0.0.1:$port/mcp" "$folder/server.py" 2>"$folder/errors" </dev/null
+"$folder/venv/bin/python" "$folder/client.py" "http://127.0.0.1:$port/mcp" "$folder/server.py" 2>"$folder/errors" </dev/null ||
+    { echo "not so: $(tail -n 1 "$folder/errors")"; exit 1; }

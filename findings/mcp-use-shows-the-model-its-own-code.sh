@@ -55,4 +55,5 @@ print("the model is given:", str(message.content).replace("\\n", "\n"))
 shown = all(words in message.content for words in ("Traceback", "langchain_adapter.py", "there is no order 7"))
 sys.exit(not (shown and message.status == "success" and message.content.count("there is no order 7") >= 3))
 CLIENT
-MCP_USE_ANONYMIZED_TELEMETRY=false "$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>/dev/null </dev/null
+MCP_USE_ANONYMIZED_TELEMETRY=false "$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>"$folder/said" </dev/null ||
+    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }

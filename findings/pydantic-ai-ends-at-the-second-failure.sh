@@ -63,4 +63,5 @@ print("pydantic-ai-slim", version("pydantic-ai-slim"), "with mcp", version("mcp"
 so = failures == ["words of the server"] and end.startswith("UnexpectedModelBehavior") and "words" not in end
 sys.exit(not so or any("words" in each for each in both))
 CLIENT
-"$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>/dev/null </dev/null
+"$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>"$folder/said" </dev/null ||
+    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }

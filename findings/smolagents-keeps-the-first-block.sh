@@ -60,4 +60,5 @@ except KeyError as error:
 print(f"two blocks: {two!r}; isError: {failing!r}; schema without properties: {bare}")
 sys.exit((two, failing, bare) != ("summary", "no such order", "KeyError: 'properties'"))
 CLIENT
-"$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>/dev/null </dev/null
+"$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>"$folder/said" </dev/null ||
+    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }

@@ -88,4 +88,5 @@ print("calls that the server got:", ", ".join(called))
 refused = given["orders.cancel"][0] == "error" and "invalid tool name" in given["orders.cancel"][1]
 sys.exit(not (refused and "orders.cancel" in offered and called == ["list_orders"]))
 CLIENT
-"$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" "$folder/called" 2>/dev/null </dev/null
+"$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" "$folder/called" 2>"$folder/said" </dev/null ||
+    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }
