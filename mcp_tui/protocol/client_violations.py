@@ -64,7 +64,7 @@ class ClientViolation:
         """The violation, or the repeat, in words."""
         if self.is_repeat:
             return f"{self.detail}{'; both were answered' if self.ran_twice else ''}"
-        more = f", seen {self.count:,} times" if self.count > 1 else ""
+        more = f"; it broke this rule {self.count:,} times" if self.count > 1 else ""
         return f"violation by the client: {self.detail}{f' ({self.clause})' if self.clause else ''}{more}"
 
     def as_json(self) -> dict[str, Any]:

@@ -943,7 +943,6 @@ class HttpTap:
         if self._server is not None:
             self._server.close()
         self.queue.put(recorder_records.EXIT)
-        self.queue.close()
         for connection in list(self.connections):
             connection.transport.abort()
         await asyncio.sleep(0)  # A task that is cancelled before it begins would not end its exchange.

@@ -114,6 +114,8 @@ class Queue:
                 self._report_gap()  # At its place, before the first record that followed the dropped bytes.
             self._waiting.append((kind, at, number, data))
             self._waiting_bytes += len(data)
+            # The recorder ends by it, and must not be replaced then.
+            self.closed |= kind == recorder_records.EXIT
 
     def _report_gap(self) -> None:
         for (kind, number), size in self._missed.items():
@@ -260,7 +262,7 @@ class RecorderLink:
             if self._unsent:
                 looks = 0
                 self._send()
-            elif queue.closed:
+            elif queue.closed and not queue.is_pending:  # The last record may have come since.
                 os.close(self._process.records)
                 queue.abandon()  # Later records cannot be sent.
                 return

@@ -28,6 +28,9 @@ from mcp_tui.transport.unreachable import exit_text
 UNGUARDED_SECONDS: Final = 1.0
 """Seconds that the guard of a killed tap has to end the server."""
 
+EXIT_SECONDS: Final = 1.0
+"""Seconds that a server has to exit after it closed its stdout; until then its exit says more."""
+
 FOLDERS: Final = ("PWD", "OLDPWD")
 """Variables with folders, which a shell sets, although their names look like those of passwords."""
 
@@ -69,6 +72,8 @@ class StdioRecorder(ObservedSession):
         self._framers = {kind: LineFramer(relay.SIFTED_BYTES) for kind in recorder_records.MOVED}
         self._torn: set[bytes] = set()
         """Streams whose next bytes belong to a line whose start was dropped."""
+        self._ends_within = False
+        """Whether the last bytes of the server were an incomplete message."""
         self._server_end = ServerEnd()
         self._behind = 0.0
         """Seconds between the last record and its reading."""
@@ -138,8 +143,11 @@ class StdioRecorder(ObservedSession):
             return
         frame = messages.parse(line)
         seq = self.frame("out" if kind == recorder_records.FROM_CLIENT else "in", line, frame, at=at)
-        if not whole and isinstance(frame, messages.MalformedFrame):
-            return  # An incomplete message cannot be read.
+        if not whole and isinstance(frame, messages.MalformedFrame):  # It cannot be read.
+            if kind == recorder_records.FROM_SERVER:
+                self._ends_within = True
+                self.ledger.responses.unfinished(line, len(line), at=at)
+            return
         self._message(kind, at, line, frame, seq)
 
     def _message(self, kind: bytes, at: float, raw: bytes, frame: Frame | Batch, seq: int) -> None:
@@ -161,6 +169,14 @@ class StdioRecorder(ObservedSession):
             self.ledger.receiving_ended(
                 "server closed its stdout", at=at, expected=self._server_end.is_wanted(at)
             )
+            self.loop.call_later(EXIT_SECONDS, self._stays)
+
+    def _stays(self) -> None:
+        """Ends the calls of a server that closed its stdout and did not exit."""
+        if not self.over:
+            at = monotonic()
+            detail = "server closed its stdout but is still running"
+            self._closed(detail, expected=self._server_end.is_wanted(at), at=at)
 
     def _missed(self, kind: bytes, size: int, at: float) -> None:
         """Notes bytes that the relay dropped. An answer may have been among them."""
@@ -279,9 +295,14 @@ class StdioRecorder(ObservedSession):
         self._end(detail, expected=expected, at=at)
 
     def _end(self, detail: str, *, expected: bool, at: float) -> None:
+        self._closed(detail, expected=expected, at=at)
+        self.over = True
+
+    def _closed(self, detail: str, *, expected: bool, at: float) -> None:
+        if self._ends_within and not expected:
+            detail += " in the middle of a message"
         self.ledger.closed(detail, at=at, expected=expected)
         self.ledger.perform()
-        self.over = True
 
     def end(self) -> None:
         """Closes the journal and the control socket, and leaves calls with an unknown outcome to later taps."""

@@ -211,6 +211,24 @@ def test_a_client_that_lives_on_leaves_no_server_that_it_told_to_end():
     assert sent == "it did not exit, so the tap sent SIGTERM and SIGKILL"
 
 
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ("os._exit(3)", "server exited with code 3"),
+        ("os.close(1)", "server closed its stdout but is still running"),
+    ],
+)
+def test_a_server_that_breaks_off_in_an_answer_is_said_to(ends: str, words: str):
+    half = b'{"jsonrpc":"2.0","id":1,"result":{"con'
+    breaks = f"    if 'crash' in line:\n        os.write(1, {half}); {ends}; continue\n    asked ="
+    with connected(tap(code="import os\n" + OBEDIENT.replace("    asked =", breaks))) as client:
+        client.call(1, "silent")
+        client.write(method="notifications/cancelled", params={"requestId": 1})
+        client.call(2, "crash")
+        assert ended().detail == f"{words} in the middle of a message"
+        assert evidence()["outcome"] == "late_malformed"  # not "no reply": half of one came
+
+
 def test_a_server_that_crashes_is_not_said_to_be_ended_by_its_client():
     with connected(tap(code=CRASHES)) as client:
         assert client.process.stdin is not None

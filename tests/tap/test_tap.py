@@ -30,7 +30,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.tap.pipes import write
 from mcp_tui.tap.recorder_link import AWAY, GONE, QUEUE_BYTES, Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
-from mcp_tui.tap.recorder_records import HEAD, VERSION, packed
+from mcp_tui.tap.recorder_records import EXIT, HEAD, VERSION, packed
 from mcp_tui.tap.relay import ByteStream, wait_for_rest
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
@@ -618,6 +618,24 @@ def test_a_recorder_that_is_behind_a_flood_ends_a_call_whose_limit_ran_out():
     for each in (recorder.records, recorder.orders):
         os.close(each)
     assert [each.get("keep") for each in said if each and each != {"wait": 1}] == [7]
+
+
+def test_a_recorder_that_ends_with_the_server_is_not_replaced(capfd: pytest.CaptureFixture[str]):
+    link = RecorderLink(RecorderProcess("stdio"))
+    begin: Any = {
+        "at": monotonic(),
+        "command": ["x"],
+        "path": "x",
+        "pid": NOBODY,
+        "client": NOBODY,
+        "folder": "",
+    }
+    feeding = Thread(target=lambda: link.feed(begin), daemon=True)
+    feeding.start()
+    link.queue.put(EXIT, b"0")
+    assert link.next() is None  # though the relay is not done yet: with --once it still closes its own log
+    link.finish(feeding)
+    assert capfd.readouterr().err == ""
 
 
 def test_a_recorder_of_another_version_says_so_and_ends():
