@@ -53,9 +53,7 @@ def open_store(
     """
     if soon is None:
         # This loads asyncio, which the recorder of a tap does not have.
-        from mcp_tui.transport.base import (
-            call_behind_keys as soon,  # this loads asyncio, which the recorder of a tap does not have
-        )
+        from mcp_tui.transport.base import call_behind_keys as soon
 
     redactor = Redactor(known_secrets(target))
     header = Header.now(shown(target), purpose, began)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Final
 
 from mcp_tui.client.client_settings import HttpTarget, StdioTarget, Target
@@ -247,7 +248,7 @@ class Definition:
         if launch is None or not launch.env_file:
             return None
         try:
-            return self._within(self._fill(launch.env_file, {}))
+            return self._within(self.filled(launch.env_file))
         except Unset:
             return None
 
@@ -296,7 +297,7 @@ class Definition:
             raise ConfigError(self.problem)
 
         def made(template: Template) -> str:
-            return self._fill(template, answers)
+            return self.filled(template, answers)
 
         if launch.transport != "stdio":
             headers = {name: made(value) for name, value in launch.headers.items()}
@@ -333,19 +334,16 @@ class Definition:
         words = (command, *map(made, launch.args))
         return StdioTarget(command=words, env=env, cwd=cwd, name=self.name)
 
-    def filled(self, template: Template) -> str:
-        """Returns a text with its variables replaced by their values in the environment.
-
-        Raises:
-            ConfigError: a variable has no value.
-        """
-        return self._fill(template, {})
-
     def _within(self, path: str) -> Path:
         """Returns a path from the config file; a relative one starts at the project's folder."""
         return (self.folder or Path()) / Path(path).expanduser()
 
-    def _fill(self, template: Template, answers: Mapping[str, str]) -> str:
+    def filled(self, template: Template, answers: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Returns a text with its variables replaced by their values in the environment, or in ``answers``.
+
+        Raises:
+            ConfigError: a variable has no value.
+        """
         return "".join(part if isinstance(part, str) else self._value(part, answers) for part in template)
 
     def _value(self, variable: ConfigVariable, answers: Mapping[str, str]) -> str:

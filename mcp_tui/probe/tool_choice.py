@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import field
@@ -390,17 +391,14 @@ def _is_steps(field: Field, description: str) -> bool:
 def _fitted(value: float, field: Field) -> float:
     """Returns the number nearest to ``value`` that the bounds of a field permit."""
     schema, whole = field.schema, "number" not in field.types
-    low, high = number(schema.get("minimum")), number(schema.get("maximum"))
-    above, below = number(schema.get("exclusiveMinimum")), number(schema.get("exclusiveMaximum"))
     nudge = 1.0 if whole else 0.001
-    if above is not None:
-        low = above + nudge if low is None else max(low, above + nudge)
-    if below is not None:
-        high = below - nudge if high is None else min(high, below - nudge)
+    above, below = number(schema.get("exclusiveMinimum")), number(schema.get("exclusiveMaximum"))
+    lows = number(schema.get("minimum")), None if above is None else above + nudge
+    highs = number(schema.get("maximum")), None if below is None else below - nudge
+    low = max((each for each in lows if each is not None), default=-math.inf)
+    high = min((each for each in highs if each is not None), default=math.inf)
     if whole:
-        value = max(1.0, float(round(value))) if low is None or low > 0 else float(round(value))
-    if high is not None:
-        value = min(value, high)
-    if low is not None:
-        value = max(value, low)
+        # Zero is only chosen if the schema mentions it.
+        value = max(0.0 if -math.inf < low <= 0 else 1.0, float(round(value)))
+    value = max(low, min(value, high))
     return int(value) if whole or float(value).is_integer() else value

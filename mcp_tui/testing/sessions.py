@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, Self, TypeVar
@@ -109,6 +109,10 @@ class LoopThread:
         await self._loop.shutdown_default_executor()
 
 
+async def _done(work: Callable[[], Value]) -> Value:
+    return work()
+
+
 class McpCall:
     """A request of a session that is under way."""
 
@@ -125,10 +129,8 @@ class McpCall:
 
     def cancel(self, reason: str = "") -> None:
         """Cancels it; returns when the signal is on its way."""
-        self._session.run(self._cancel(reason))
-
-    async def _cancel(self, reason: str) -> None:
-        self._session.client.cancel(self.id, reason=reason)
+        client = self._session.client
+        self._session.run(_done(lambda: client.cancel(self.id, reason=reason)))
 
     def result(self) -> dict[str, Json]:
         """Waits for its result.
@@ -221,11 +223,7 @@ class McpSession:
         """Calls a tool, and does not wait."""
         __tracebackhide__ = True
         client = self.client
-
-        async def call() -> RequestId:
-            return client.call_tool(tool, arguments or {}, limits=limits)
-
-        return McpCall(self, self.run(call()))
+        return McpCall(self, self.run(_done(lambda: client.call_tool(tool, arguments or {}, limits=limits))))
 
     def call(
         self, tool: str, arguments: dict[str, Json] | None = None, *, limits: Limits | None = None
