@@ -9,6 +9,7 @@ import asyncio
 import itertools
 import os
 from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from mcp_tui.clock import utc_stamp, wall
@@ -59,35 +60,30 @@ OWN_IDS: Final[Iterator[RequestId]] = itertools.count(1)
 """The ids of this server's requests, which may equal ids of the client's."""
 
 
+@dataclass(eq=False, repr=False)
 class Call:
-    """A request that works for a while, its cancel, and what is sent for it."""
+    """A request that works for a while, its cancel, and the messages sent for it.
 
-    def __init__(
-        self,
-        request_id: RequestId,
-        tool: str,
-        caller: DemoCaller,
-        params: Object,
-        channel: Channel,
-        log: DemoLog,
-        questions: Questions | None = None,
-        ids: Iterator[RequestId] = OWN_IDS,
-    ) -> None:
-        self.id: Final = request_id
-        self.tool: Final = tool
-        self.caller: Final = caller
-        self.params: Final = params
-        self.channel: Final = channel
-        self.cancelled: Final = asyncio.Event()
+    ``questions`` are those of the server that wait for a response, and ``ids`` the ids of its next ones.
+    """
+
+    id: RequestId
+    tool: str
+    caller: DemoCaller
+    params: Object
+    channel: Channel
+    log: DemoLog
+    questions: Questions = field(default_factory=Questions)
+    ids: Iterator[RequestId] = OWN_IDS
+
+    def __post_init__(self) -> None:
+        self.cancelled = asyncio.Event()
         self.cancelled_at: float | None = None
         self.answered = False
         self.closed = False
-        self._token: object = as_object(params.get("_meta")).get("progressToken")
-        self.log: Final = log
-        self._questions: Final = {} if questions is None else questions
-        self._ids: Final = ids
+        self._token: object = as_object(self.params.get("_meta")).get("progressToken")
         self._asking: RequestId | None = None
-        self._control = log.control
+        self._control = self.log.control
         self._reached = 0.0  # seconds on the test's clock
         self._steps = 0
 
@@ -150,11 +146,11 @@ class Call:
 
         Raises `DemoRefusal` where there is no way to ask.
         """
-        request_id = next(self._ids)
-        answer = self._questions[request_id] = asyncio.get_running_loop().create_future()
+        request_id = next(self.ids)
+        answer = self.questions[request_id] = asyncio.get_running_loop().create_future()
         frame: Object = {"jsonrpc": "2.0", **question, "id": request_id}
         if not self.send(frame, "request", method=question["method"]):
-            self._questions.pop(request_id)
+            self.questions.pop(request_id)
             raise frames.bad_request("asking the client needs a stream")
         return request_id, answer
 
@@ -170,11 +166,11 @@ class Call:
             return None if await self.wait(answer) else answer.result()
         finally:
             self._asking = None
-            self._questions.pop(request_id, None)
+            self.questions.pop(request_id, None)
 
     def take_back(self, why: str) -> None:
         """Takes back the question that waits for its response, if any."""
-        if self._asking is not None and self._questions.pop(self._asking, None) is not None:
+        if self._asking is not None and self.questions.pop(self._asking, None) is not None:
             self.notify("cancelled", {"requestId": self._asking, "reason": why}, "cancelled")
 
     # -- what is sent ------------------------------------------------------------------------------------------
