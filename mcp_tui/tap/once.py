@@ -503,7 +503,8 @@ class OnceGuard:
             action
             for each in every
             if session in (None, each.session) and each.answer is None and not each.unknown
-            for action in self.lost(each, why, at)
+            # A client that gave a call up may have ended the server itself: the cancel is what is known.
+            for action in self.lost(each, why if each.cancelled_at is None else _SILENT, at)
         ]
 
     def tick(self, at: float) -> list[Action]:
