@@ -7,7 +7,8 @@
 #   from a variable, works on the project of the first command, and a variable that was mended since is not seen.
 set -euo pipefail
 folder=$(mktemp -d)
-trap 'pkill -f -- "--cline-hub-daemon --cwd $folder/" || true; rm -rf "$folder"' EXIT
+# shellcheck disable=SC2046  # none or several
+trap '[ ! -s "$folder/daemon" ] || kill $(cat "$folder/daemon") || true; sleep 1; rm -rf "$folder"' EXIT
 cd "$folder"
 npm init --yes >/dev/null
 npm install --silent --no-fund --no-audit "cline@${CLINE_VERSION:-3.0.65}"
@@ -31,6 +32,8 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
 SERVER
 cat >run.py <<'RUN'
+import contextlib
+import glob
 import json
 import os
 import subprocess
@@ -83,8 +86,16 @@ with open("seen") as file:
     seen = [json.loads(line) for line in file]
 for where, key in seen:
     print(f"a server was started in the folder {where!r}, with the {key!r}")
-left = subprocess.run(["pgrep", "-f", "--", f"--cline-hub-daemon --cwd {here}/first"], stdout=subprocess.DEVNULL).returncode == 0
-print("a daemon is left:", left)
+# A small machine has no ps, a Mac no /proc.
+listed = []
+for each in glob.glob("/proc/[0-9]*/cmdline"):
+    with contextlib.suppress(OSError), open(each) as file:
+        listed.append(f"{each.split('/')[2]} {file.read()}".replace("\0", " "))
+listed = listed or subprocess.run(["ps", "-axo", "pid=,command="], stdout=subprocess.PIPE, text=True).stdout.splitlines()
+left = [each.split()[0] for each in listed if f"--cline-hub-daemon --cwd {here}/first" in each]
+with open("daemon", "w") as file:
+    file.write(" ".join(left))
+print("daemons that are left:", len(left))
 sys.exit(not (left and len(seen) > 1 and all(each == ["first", "key of the first"] for each in seen)))
 RUN
 python3 run.py

@@ -8,6 +8,7 @@
 # Why a good guess is wrong: to know each agent's dialect is what these tools are for; rulesync translates even the time limit for Codex
 #   (milliseconds to seconds), and Codex has keys for a token from a variable. One expects a translation or a warning. A server that
 #   answers 401 to one agent of three seems to have a fault of its own.
+# Versions: Holds in rulesync 17.0.0; of a file of 8.30.1 Codex reads no header at all.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

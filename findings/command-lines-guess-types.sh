@@ -7,6 +7,7 @@
 # Why a good guess is wrong: both read the tool's schema before the call, and the schema says string, so one expects a string whatever it
 #   looks like. What was typed is gone before the server sees it: now and then a commit is refused, or is not found, and the fault looks
 #   like the server's. The argument as JSON ('commit="12345e7"') holds in the Inspector.
+# Versions: Holds in the Inspector from 0.17.5, in mcporter from 0.9.0 on; mcporter 0.4.1 sends 12345 as a number.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -6,6 +6,7 @@
 # Why a good guess is wrong: the first is the test that a client connects at all, so one expects a failure without a connection. But the
 #   checks are made of what arrives: nothing arrived, so 0 of 0 failed. A green line proves something only where its counts are not
 #   zero; a harness of one's own must fail a client that does nothing.
+# Versions: Holds in 0.2.0-alpha.12; 0.1.16 fails the second scenario, and 0.2.0-alpha.9 has no option for requirements.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -6,6 +6,7 @@
 # Why a good guess is wrong: a plugin that does not load is usually skipped with a warning, and a command that uses no tool
 #   needs no plugin. Here installing support for MCP takes the whole program away until the plugin is removed or mcp is
 #   pinned below 2.
+# Versions: Holds with mcp from 2.0.0 on; with mcp 1.30.0 the plugin loads.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -6,6 +6,7 @@
 # Why a good guess is wrong: one expects no limit of this size, or the same limit for the same answer. But an answer without progress
 #   comes as plain JSON, which has no limit, and one with progress as an event of at most 1 MiB; and a text is sent twice, as content
 #   and as structured content, so the limit is met at half of it. Adding `report_progress` to a tool can make its answers unreadable.
+# Versions: Holds in 2.3.0; 2.0.0 to 2.2.0 have the limit, and say "SSE stream ended without a response".
 set -euo pipefail
 folder=$(mktemp -d)
 server=

@@ -4,6 +4,7 @@
 #   that is another call: of two calls that run, a cancel of the first stops the second, and the first works to its end.
 # Why a good guess is wrong: a bridge that loses a cancel can be guessed, and so can one that renumbers both. With a client that counts
 #   from 0, as the official TypeScript SDK and mcp 1 do, the ids are the same by chance, and a test sees nothing; mcp 2 counts from 1.
+# Versions: Holds in 4.0.0; with 3.4.3 the cancel stops no call.
 set -euo pipefail
 folder=$(mktemp -d)
 server=

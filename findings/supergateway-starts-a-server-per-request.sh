@@ -3,10 +3,11 @@
 #   https://github.com/supercorp-ai/supergateway
 # Behaviour: without `--stateful` each POST starts a server. The client agrees on 2025-11-25 and declares elicitation; the process that
 #   gets its call was initialized by the bridge, for 2024-11-05, by a client "supergateway" without capabilities
-#   (3.4.3 declares roots and sampling in its place).
+#   (3.4.3 declares roots and sampling).
 # Why a good guess is wrong: one process for each request can be guessed; that a call is made in another revision than the one that the
 #   client agreed on, hardly. A server that goes by the revision leaves out what is younger (structured content, elicitation, resource
 #   links), and a client that checks for it finds a fault in the server. Run directly, the same server is right.
+# Versions: Holds in 4.0.0; 3.4.3 declares other capabilities.
 set -euo pipefail
 folder=$(mktemp -d)
 bridge=

@@ -7,6 +7,7 @@
 #   one of what a tool throws. One expects both as results, or the schema's refusal as the error -32602. Here it is the other way round:
 #   frameworks that hide the words of a JSON-RPC error (openai-agents) hide what went wrong in the tool, and a count of failed calls by
 #   `isError` has none of them.
+# Versions: Holds in 1.20.0; 1.16.1 to 1.19.4 answer with the error 0 in place of -32603.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

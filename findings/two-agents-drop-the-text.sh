@@ -6,6 +6,7 @@
 # Why a good guess is wrong: `content` is what the protocol has for the model, and structured content came later, for programs; a server
 #   that fills both is told to put the same in both. One that puts advice in the text finds that it is never read here, while
 #   openai-agents and smolagents give their models the text alone.
+# Versions: Holds in Claude Code from 2.1.140 on; 2.0.20 gives its model the text.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -2,11 +2,12 @@
 # Package:  @modelcontextprotocol/sdk 1.32.2 (the official TypeScript SDK), as a client. Source: npm;
 #   https://github.com/modelcontextprotocol/typescript-sdk
 # Behaviour: a signal that was given to three calls is aborted when all are over: two were answered, one reached its limit. A cancel is
-#   sent for each of the three, so the third gets two. Holds in 1.x; version 2 (@modelcontextprotocol/client 2.4.0) sends none of the three.
+#   sent for each of the three, so the third gets two.
 # Why a good guess is wrong: a call that is over has nothing to stop, and the specification allows a cancel only of a request in progress.
 #   One signal for all calls of a turn is usual, and a program aborts it when the turn ends. Kilo 7.7.7, opencode 1.18.33, and Kimi Code
 #   2.1.0 are built on this SDK: they cancel calls that were answered, and send two cancels of one that reached its limit. Who counts
 #   cancels in a log counts calls that went well.
+# Versions: Holds in 1.10.2, 1.22.0, and 1.32.2; @modelcontextprotocol/client 2.4.0 sends none.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -27,7 +28,7 @@ for line in sys.stdin:
     answer = {"content": [{"type": "text", "text": "done"}]}
     if message["method"] == "initialize":
         who = {"name": "orders", "version": "1"}
-        answer = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": who}
+        answer = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": who}
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": answer}), flush=True)
 SERVER
 cat >client.mjs <<'CLIENT'

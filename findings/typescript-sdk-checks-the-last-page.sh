@@ -6,6 +6,7 @@
 # Why a good guess is wrong: the client knows the output schema of each tool that it has listed, so one expects all to be checked, or
 #   none. Reading the next page makes it forget those of the page before. Version 2 (@modelcontextprotocol/client 2.4.0) reads all
 #   pages in one call and checks all, but nothing either before the tools were listed.
+# Versions: Holds from 1.22.0 on; 1.10.2 checks nothing.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -25,7 +26,7 @@ for line in sys.stdin:
     answer = {"content": [{"type": "text", "text": "no structure"}]}
     if message["method"] == "initialize":
         who = {"name": "pages", "version": "1"}
-        answer = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": who}
+        answer = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": who}
     if message["method"] == "tools/list":
         name, cursor = pages[(message.get("params") or {}).get("cursor")]
         tool = {"name": name, "inputSchema": {"type": "object"}, "outputSchema": output}

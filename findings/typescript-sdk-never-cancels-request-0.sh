@@ -5,6 +5,7 @@
 #   the tool works to its end, and its result comes.
 # Why a good guess is wrong: 0 is an id like any other, and it is the first that this SDK's own clients give. It is mostly that of
 #   `initialize`, which nobody cancels, so no test sees it; a client that numbers its calls apart has one call that cannot be stopped.
+# Versions: Holds from 1.27.0 on; 1.22.0 stops both.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
