@@ -6,7 +6,7 @@
 # Why a good guess is wrong: by one guess a print breaks the stream at once, as with mcp 1; by the other the server keeps stdout for
 #   itself. It does, at the level of the file descriptor, but gives it back when it ends, and then Python writes what it had buffered.
 #   So the noise stands at the end of a session, far from the call that made it.
-# Versions: Holds from 2.0.0 on; with 1.30.0 every print comes on stdout at once, in the session.
+# Versions: Holds from 2.0.0 on; with 1.30.0 what is flushed comes on stdout at once, in the session.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
