@@ -35,7 +35,7 @@ from mcp_tui.journal.records import RecordingError
 from mcp_tui.live.running import ancestors, sessions
 from mcp_tui.protocol.json_values import as_object
 from mcp_tui.protocol.revisions import META_SERVER_INFO
-from mcp_tui.protocol.states import RequestId, TypedId
+from mcp_tui.protocol.states import RequestId, State, TypedId
 from mcp_tui.view.badges import badge
 from mcp_tui.view.detail import facts, history
 from mcp_tui.view.durations import elapsed
@@ -236,7 +236,9 @@ def _in_flight(row: Object) -> str:
     parts = [
         f"{brief(row['request'], 200)}: {_called(row)} of {_quote(row['client'])} at {_quote(row['server'])}"
     ]
-    parts.append(f"{row['state'].replace('_', ' ')} for {elapsed(row['elapsed'])}")
+    # The time of a call ends with its cancel.
+    since = "after" if row["state"] == State.CANCEL_REQUESTED.value else "for"
+    parts.append(f"{row['state'].replace('_', ' ')} {since} {elapsed(row['elapsed'])}")
     if row["progress"] is not None:
         total = "" if row["total"] is None else f" of {row['total']:g}"
         parts.append(

@@ -139,10 +139,14 @@ def _servers(given: Words, names: list[str]) -> list[Definition]:
             find(name, config)  # its error lists the names
             raise Failure(f"No server {name!r} in the files of {', '.join(each.title for each in clients)}.")
     if not servers and not found.problems:
-        warn("No servers in the config files. Use --config FILE.")
+        warn(_no_servers(config))
     if given.options.serve:
         return [each for each in servers if each.serves]
     return [each for each in servers if not names or each.name in names]
+
+
+def _no_servers(config: Path | None) -> str:
+    return f"No servers in {config}." if config else "No servers in the config files. Use --config FILE."
 
 
 def _clients(name: str | None) -> list[Source]:
@@ -287,7 +291,12 @@ def _report(rows: Iterable[Row]) -> None:
             each.server.tool,
             each.server.name,
             each.server.around.short(each.server.place),
-            each.server.summary if each.edit is not None else each.why.rstrip(".:"),
+            # The lines to write are printed for a named server only, and so is the sentence that announces them.
+            each.server.summary
+            if each.edit
+            else each.why.partition(". ")[0]
+            if each.lines
+            else each.why.rstrip(".:"),
         )
         for each in rows
     ]
@@ -364,7 +373,7 @@ def _status(given: Words) -> int:
     for problem in found.problems:
         warn(problem)
     if not servers and not found.problems:
-        warn("No servers in the config files. Use --config FILE.")
+        warn(_no_servers(config))
     return Exit.COMPLETED
 
 

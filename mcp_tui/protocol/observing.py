@@ -104,6 +104,10 @@ class Observer:
         self._connected = False
         self._again = count(2)
         self._on_wire: dict[RequestId, RequestId] = {}
+        self._before: dict[RequestId, RequestId] = {}
+        """For the last id of a row: the row that the server knows by its id on the wire, which was used before."""
+        self._known: dict[RequestId, RequestId] = {}
+        """The rows that the server knows by ids which the client used again for calls that the guard did not send."""
 
     @property
     def client(self) -> str:
@@ -178,7 +182,7 @@ class Observer:
             number = len(row.round_ids) + 2
             ledger.emit(ev.Round(at=at, id=row.id, wire_id=id_, number=number, why="by the client", seq=seq))
         else:
-            row = self._row(frame, method, params, at, seq, again=earlier is not None)
+            row = self._row(frame, method, params, at, seq, earlier)
         # Progress, "Progress Flow": tokens MUST be unique across all active requests, so two open calls may not share
         # one.
         token, given = as_object(params.get("_meta")).get("progressToken"), ledger.tokens
@@ -215,16 +219,23 @@ class Observer:
         return None
 
     def _row(
-        self, frame: RequestFrame, method: str, params: dict[str, Json], at: float, seq: int, *, again: bool
+        self,
+        frame: RequestFrame,
+        method: str,
+        params: dict[str, Json],
+        at: float,
+        seq: int,
+        earlier: Request | None,
     ) -> Request:
         ledger, id_ = self.ledger, frame.id
         owner = ledger.tasks.row_of(params.get("taskId")) if method in ERRANDS else None
         if owner is not None and method == "tasks/cancel" and owner.state is State.TASK:
             self._gave_up(owner, "", at)
-        if again:
+        if earlier is not None:
             own = next(name for number in self._again if ledger.named(name := f"{id_} ({number})") is None)
             ledger.other_ids[id_] = own
             self._on_wire[own] = id_
+            self._before[own] = self._known.pop(id_, earlier.wire_id)
             id_ = own
         unlimited = owner is not None or method == LISTEN or method in UNCANCELLABLE
         live = ledger.enter(
@@ -367,11 +378,32 @@ class Observer:
 
     # -- from the server -------------------------------------------------------------------------------------
 
+    def guarded(self, row: Request) -> None:
+        """Notes that the guard decided about a call: the server does not know one that was not sent."""
+        if (before := self._before.get(row.wire_id)) is not None:
+            wire = self.on_wire(row.wire_id)
+            self._known.pop(wire, None)
+            if row.withheld_by_guard:
+                self._known[wire] = before
+
     def received(
-        self, frame: Frame | Batch, *, at: float, seq: int = 0, stream: RequestId | None = None
+        self,
+        frame: Frame | Batch,
+        *,
+        at: float,
+        seq: int = 0,
+        stream: RequestId | None = None,
+        by_guard: bool = False,
     ) -> None:
-        """Handles a message that the server wrote. ``stream`` is the id of the request whose own HTTP stream carried it."""
+        """Handles a message that the server wrote, or an answer of the guard.
+
+        ``stream`` is the id of the request whose own HTTP stream carried it.
+        """
+        names, known = self.ledger.other_ids, {} if by_guard else self._known
+        newest = {id_: names[id_] for id_ in known}
+        names.update(known)
         self.ledger.receive(frame, at=at, seq=seq, stream=stream)
+        names.update(newest)
         for each in frame.frames if isinstance(frame, Batch) else (frame,):
             if not self._connected and isinstance(each, messages.ResponseFrame) and each.error is None:
                 self._answered(each, at, seq)

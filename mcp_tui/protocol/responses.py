@@ -34,7 +34,7 @@ from mcp_tui.protocol.messages import (
 )
 from mcp_tui.protocol.ports import Decisions
 from mcp_tui.protocol.requests import Request, State, longest_gap
-from mcp_tui.protocol.states import LISTEN, PROBING
+from mcp_tui.protocol.states import LISTEN, PROBING, Signal
 from mcp_tui.protocol.tasks import Rounds, Tasks
 
 CROSSING_SECONDS: Final = 1.0
@@ -445,6 +445,8 @@ class Responses:
             and not row.watching_over
             and after > CROSSING_SECONDS
             and row.signalled_at is not None
+            and row.signal
+            is not Signal.NONE  # With --once a tap gives a call up without a word to the server.
             and row.method != LISTEN
         )
         longest = longest_gap(row, at) if kind is Kind.PROGRESS else 0.0

@@ -154,7 +154,7 @@ def _own_installation() -> str:
 def options(timeout: float | None, max_timeout: float | None, name: str) -> list[str]:
     """Returns the options of a tap. A name that a client might fill in, or that is no plain text, is left out."""
     limits = {"--timeout": timeout, "--max-timeout": max_timeout}
-    given = [word for key, value in limits.items() if value is not None for word in (key, f"{value:g}")]
+    given = [word for key, value in limits.items() if value is not None for word in (key, f"{value:.15g}")]
     return [*given, f"--name={name}"] if name.isprintable() and "$" not in name else given
 
 

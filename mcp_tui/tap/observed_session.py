@@ -228,12 +228,13 @@ class ObservedSession(Onlooker, ABC):
 
     def _decided_by_guard(self, at: float, data: bytes) -> None:
         about: Any = messages.read_json(data)
-        row = self.on_wire(about["id"])
+        row = self.on_wire(about["id"], newest=True)
         if row is None:
             return
         here = about.get("here", True) and messages.is_request_id(about["of"])
         first = self.ledger.named(about["of"]) if here else None
         self.ledger.emit(ev.Guarded(at=at, id=row.id, how=about["how"], other=about["of"]))
+        self.observer.guarded(row)
         if about["how"] == "given" and first is not None and first is not row:
             self.ledger.emit(ev.Guarded(at=at, id=first.id, how="passed_on", other=row.id))
         self.ledger.perform()
@@ -244,7 +245,7 @@ class ObservedSession(Onlooker, ABC):
         frame = messages.parse(raw)
         seq = self.frame("in", raw, frame, at=at, own=True)
         self.checkpoint.begin()
-        self.observer.received(frame, at=at, seq=seq)
+        self.observer.received(frame, at=at, seq=seq, by_guard=True)
         self.ledger.perform()
         self.checkpoint.taken(recorder_records.GUARD_ANSWER, at, raw, frame)
 
@@ -267,12 +268,13 @@ class ObservedSession(Onlooker, ABC):
                 self.ledger.perform()
             self.checkpoint.add(row.id, recorder_records.DECISION, at, data)
 
-    def on_wire(self, wire: object, *, is_open: bool = False) -> Request | None:
-        """Returns the first unfinished request with an id on the wire; if ``is_open``, the first that was not cancelled."""
-        for live in self.ledger.live.values():
-            id_ = self.observer.on_wire(live.row.wire_id)
-            if (type(id_), id_) == (type(wire), wire) and (live.row.open or not is_open):
-                return live.row
+    def on_wire(self, wire: object, *, is_open: bool = False, newest: bool = False) -> Request | None:
+        """Returns the first, or newest, unfinished request with an id on the wire; not cancelled if ``is_open``."""
+        rows = [live.row for live in self.ledger.live.values()]
+        for row in reversed(rows) if newest else rows:
+            id_ = self.observer.on_wire(row.wire_id)
+            if (type(id_), id_) == (type(wire), wire) and (row.open or not is_open):
+                return row
         return None
 
     def answered_by_tap(self, frame: Frame | Batch, at: float, data: bytes, number: int = 0) -> None:

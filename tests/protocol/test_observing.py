@@ -294,6 +294,16 @@ def test_what_real_servers_answer_is_told_as_it_is(
     assert row.is_error is (play is _fastmcp_server)
 
 
+def test_a_late_answer_to_a_call_that_was_given_up_in_silence_accuses_nobody():
+    tap = Watched(revision="2026-07-28")
+    tap.asks(1, name="slow", _meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28"})
+    tap.ledger.cancel(1, Cause.MAX_TIMEOUT, "timed out", at=1.0)
+    tap.ledger.give_up(tap.row(1), 1.0)
+    tap.answers(1, at=5.0)
+    assert [each.kind for each in tap.row(1).late] == [ev.Kind.RESULT]
+    assert tap.broken() == []
+
+
 def test_an_id_that_is_used_again_gets_a_row_of_its_own():
     tap = Watched()
     tap.asks(1, name="first", _meta={"progressToken": "t"})

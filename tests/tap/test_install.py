@@ -303,6 +303,19 @@ def test_of_two_equal_members_the_changed_one_is_named(tmp_path: Path):
         assert file.read_text().splitlines()[0] == text.splitlines()[0]
 
 
+def test_of_all_servers_what_stays_is_told_and_announces_no_lines(tmp_path: Path):
+    file = tmp_path / "mcp.json"
+    file.write_text(
+        '{"servers": {"a": {"command": "x", "args": null}, "b": {"command": "x", "args": ["${x}"]}}}'
+    )
+    ran = run("tap", "install", "--all", "--config", str(file), "--yes", "--max-timeout", "1234567")
+    assert f"{file}:1  Cannot edit {file}:1 safely\n" in ran.out
+    assert '"--max-timeout", "1234567"' in file.read_text()
+    file.write_text('{"servers": {}}')
+    for words in (("install", "--all"), ("status",)):
+        assert run("tap", *words, "--config", str(file)).err == f"mcp-tui: No servers in {file}.\n"
+
+
 def test_a_file_of_another_form_is_refused_with_what_to_write(tmp_path: Path):
     for name, text, why, line in (
         ("config.yaml", "mcpServers: [\n", ":2:1: not valid YAML", 'args: ["tap", "--", "COMMAND", "ARGS"]'),

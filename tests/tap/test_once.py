@@ -334,6 +334,23 @@ def test_a_repeat_waits_for_the_first_and_both_get_its_answer(tmp_path: Any) -> 
         assert mail.works == ["mail", "cancel 1"]
 
 
+def test_an_answer_is_that_of_the_call_which_was_sent_though_its_id_is_used_again(tmp_path: Any) -> None:
+    mail = Mail(tmp_path, "--once")
+    with mail.client() as client:
+        client.call(1, "send", to="a")
+        wait(lambda: mail.works == ["mail"])
+        client.write(method="notifications/cancelled", params={"requestId": 1})
+        client.call(1, "send", to="a")  # as openai-agents 0.24.0 (PyPI) does with max_retry_attempts
+        client.write(id="l", method="tools/list")
+        assert client.read()["id"] == "l"
+        mail.go.touch()
+        assert [client.read()["id"], client.read()["id"]] == [1, 1]
+        assert client.end() == 0
+    over()
+    assert [each.id for each in recorded() if isinstance(each, ev.Late)] == [1]
+    assert "1 (2)" in [each.id for each in recorded() if isinstance(each, ev.Completed)]
+
+
 @pytest.mark.parametrize(
     ("option", "settings", "tool", "works"),
     [
