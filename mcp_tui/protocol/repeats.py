@@ -227,8 +227,8 @@ class Repeats:
         found = None if row.internal or row.name in self.safe else identity(row.method, params)
         if found is None:
             return 0, None
-        if len(self._calls) > CALLS // 2:
-            self._forget(at)
+        if len(self._calls) >= CALLS:
+            self._drop(next(iter(self._calls)))
         key, number = (client, found), 0
         first = self._first(key, at) if key in self._by_key else None
         equal = self._by_key.get(key)
@@ -256,13 +256,12 @@ class Repeats:
         )
 
     def over(self, number: int, row: Request) -> None:
-        """Forgets a call that is over, if its client knows the outcome, unless that answers other calls as well."""
+        """Forgets a call that is over, if its client knows the outcome. An answer to a repeat also answers other calls."""
         if is_known(row) and (call := self._calls.get(number)) is not None:
-            equal = self._by_key[call.key]
-            if equal.first is not None:
-                equal.requests = None
             if row.repeat is None:
                 self._drop(number)
+            else:
+                self._by_key[call.key].requests = None
 
     def given_up(self, requests: Requests, session: str, at: float) -> list[tuple[str, bytes, EarlierCall]]:
         """Returns the remembered calls of a session whose outcome is unknown, with their clients and identities."""
@@ -283,10 +282,10 @@ class Repeats:
         if equal.requests is not None and equal.requests.doubts == equal.doubts and at <= equal.until:
             return equal.first
         equal.first = first = self._compare(equal, at)
-        calls = [*equal.calls.values()]
         equal.requests = None
-        if calls and len({id(each.requests) for each in calls}) == 1:
-            equal.requests, row = calls[0].requests, (first or calls[0]).row
+        if len({id(each.requests) for each in equal.calls.values()}) == 1:
+            oldest = first or next(iter(equal.calls.values()))
+            equal.requests, row = oldest.requests, oldest.row
             assert row is not None
             equal.doubts = equal.requests.doubts
             equal.until = (
@@ -315,21 +314,9 @@ class Repeats:
 
     def _drop(self, number: int) -> None:
         call = self._calls.pop(number)
-        calls = self._by_key[call.key].calls
-        del calls[number]
-        if not calls:
+        equal = self._by_key[call.key]
+        del equal.calls[number]
+        if equal.first is not None:
+            equal.requests = None
+        if not equal.calls:
             del self._by_key[call.key]
-
-    def _forget(self, at: float) -> None:
-        """Forgets old calls that can no longer be repeated, at most two for each added call, so that no call takes long."""
-        for number in [number for number, _ in zip(self._calls, range(2), strict=False)]:
-            row = self._calls[number].row
-            known = row is None or self._is_over(row, at)
-            if (
-                known
-                or (row is not None and row.repeat is None and is_known(row))
-                or len(self._calls) >= CALLS
-            ):
-                self._drop(number)
-            else:
-                self._calls.move_to_end(number)

@@ -355,12 +355,6 @@ class Turn:
         await asyncio.sleep(0)
         await asyncio.sleep(0)  # in the next turn, tasks that waited once run before the timers
 
-    @staticmethod
-    def call_after_timers(call: Callable[[], None]) -> None:
-        """Calls a function when :meth:`give_way` would return."""
-        loop = asyncio.get_running_loop()
-        loop.call_soon(loop.call_soon, call)
-
     def _over(self) -> None:
         self._until = None
 

@@ -96,14 +96,16 @@ class PipeReader(asyncio.Protocol):
             self._continue()
 
     def _continue(self) -> None:
-        self._waits = False
-        for gives_way in self._work:
-            if gives_way:
-                Turn.call_after_timers(self._continue)
-            else:
-                self._waits = True
-            return
-        self.over.set_result(None)
+        self._waits, gives_way = False, None
+        try:
+            gives_way = next(self._work, None)
+        finally:
+            if gives_way is None:  # also after an error, because others wait for the end
+                self.over.set_result(None)
+        self._waits = gives_way is False
+        if gives_way:  # until the timers of this turn have run, as in Turn.give_way()
+            loop = asyncio.get_running_loop()
+            loop.call_soon(loop.call_soon, self._continue)
 
     def take(self) -> tuple[float, bytes]:
         """Removes and returns the oldest piece, with the time of its reading."""

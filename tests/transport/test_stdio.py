@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,27 @@ async def test_each_line_bears_the_time_at_which_it_was_read_however_late_it_is_
         reader.unhandled.handled()
         assert reader.unhandled.since is None
     pipe.close()
+
+
+async def test_what_is_read_is_handled_in_the_same_turn_of_the_loop_and_an_error_ends_the_handling() -> None:
+    reader = PipeReader()
+    handled: list[bytes] = []
+
+    def work() -> Iterator[bool]:
+        while True:
+            yield False
+            handled.append(reader.take()[1])
+            if len(handled) == 2:
+                raise ValueError
+
+    reader.follow(work())
+    await turns(1)
+    reader.data_received(b"one")
+    assert handled == [b"one"]
+    assert not reader.over.done()
+    with pytest.raises(ValueError):
+        reader.data_received(b"two")
+    assert reader.over.done()
 
 
 async def test_a_server_waits_once_four_megabytes_are_unhandled() -> None:
