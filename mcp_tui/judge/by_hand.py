@@ -157,7 +157,7 @@ class HandTrial(ClientTrial):
             talk.number = number
         observed.servers = [each.observed for each in self.talks]
         observed.sessions = [each for each in self.observed.sessions if each.deleted_at is None]
-        for connection in (*(talk.connection for talk in self.talks), *self._overheard):
+        for connection in self.connections:
             connection.events.clear()
         self.observed, self.withheld, self.arguments = observed, [], experiment.arguments or {}
         self.deaf = self.silent = self.skipped = self._declined = False
@@ -173,16 +173,9 @@ class HandTrial(ClientTrial):
         for each in self.withheld:
             if each.reachable and each.observed.answered_at is None and each.observed.cancelled_at is None:
                 each.answer()
-        return None if self.skipped else self._taken()
-
-    def _taken(self) -> ObservedRun:
-        """Returns the observations so far. Later messages do not change them."""
-        observed = self.observed
-        for connection in (*(talk.connection for talk in self.talks), *self._overheard):
-            observed.events += [each for each in connection.events if isinstance(each, Violation)]
-            observed.client = connection.observer.client or observed.client
-            observed.revision = connection.revision or observed.revision
-        return copy.deepcopy(observed)
+        self.gather()
+        # Later messages do not change these observations.
+        return None if self.skipped else copy.deepcopy(self.observed)
 
     async def called(self) -> WithheldCall | None:
         """Waits for the call that the step is about, and says what to do then."""

@@ -316,8 +316,20 @@ class ClientTrial(asyncio.SubprocessProtocol):
     @property
     def broke_a_rule(self) -> bool:
         """Whether the client has broken a rule."""
-        connections = (*(talk.connection for talk in self.talks), *self._overheard)
-        return any(isinstance(event, Violation) for each in connections for event in each.events)
+        return any(isinstance(event, Violation) for each in self.connections for event in each.events)
+
+    @property
+    def connections(self) -> list[ObservedConnection]:
+        """The connections of the client so far."""
+        return [*(talk.connection for talk in self.talks), *self._overheard]
+
+    def gather(self) -> None:
+        """Adds to the observations which rules the client broke, its name, and its protocol version."""
+        observed = self.observed
+        for each in self.connections:
+            observed.events += [event for event in each.events if isinstance(event, Violation)]
+            observed.client = each.observer.client or observed.client
+            observed.revision = each.revision or observed.revision
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs a coroutine for as long as the run lasts."""
@@ -643,10 +655,7 @@ class ClientTrial(asyncio.SubprocessProtocol):
         for talk in self.talks:
             talk.observed.left = talk.observed.ended_at is None and not self.observed.stopped
             talk.kill()
-        for connection in (*(talk.connection for talk in self.talks), *self._overheard):
-            self.observed.events += connection.events
-            self.observed.client = connection.observer.client or self.observed.client
-            self.observed.revision = connection.revision or self.observed.revision
+        self.gather()
         if self._listener is not None:
             self._listener.close()
         if self._process is not None:

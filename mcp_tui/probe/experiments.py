@@ -217,13 +217,10 @@ async def at_completion(trial: Trial) -> None:
     if trial.control.duration is None:
         trial.give_up("P-07", NO_END)
     # The short form of the call takes less time, and its answer crosses the cancel as well.
-    usual, arguments = trial.control.answer, trial.choice.arguments
-    if server.briefly is not None and server.brief is not None:
-        usual, arguments = server.briefly, server.brief
-    length = trial.control.duration if usual is None else usual.took
+    length = trial.control.duration if trial.short_answer is None else trial.short_answer.took
     next_call = ""
     for offset in CROSSINGS if server.has_time else CROSSINGS[-1:]:
-        trace = connection.call(trial.choice.name, arguments)
+        trace = connection.call(trial.choice.name, trial.short)
         await trace.leaves()
         # The cancel is sent shortly before the answer is due, so that they cross. Either may come first; both are allowed.
         due = trace.sent_at + (length + offset if offset else length + server.patience)

@@ -126,10 +126,9 @@ async def _bystander(trial: Trial) -> Trace | None:
     Returns ``None`` if the answer of such a call cannot be judged.
     """
     server, connection = trial.server, trial.connection
-    if not server.busy or not server.has_time or (server.briefly or trial.control.answer) is None:
+    if not server.busy or not server.has_time or trial.short_answer is None:
         return None
-    arguments = trial.choice.arguments if server.briefly is None else server.brief
-    trace = connection.call(trial.choice.name, arguments or {})
+    trace = connection.call(trial.choice.name, trial.short)
     await trace.leaves()
     length = trial.control.length if server.briefly is None else server.briefly.took
     await connection.quiet(trace.sent_at + min(trial.mid, length / 4))

@@ -83,6 +83,16 @@ class Trial:
         return self.server.control
 
     @property
+    def short(self) -> dict[str, Json]:
+        """The arguments of a short call of the tool, or the usual ones if it has no short form."""
+        return self.choice.arguments if self.server.brief is None else self.server.brief
+
+    @property
+    def short_answer(self) -> Answer | None:
+        """The answer to :attr:`short`; ``None`` if the tool never answers."""
+        return self.server.briefly or self.control.answer
+
+    @property
     def mid(self) -> float:
         """The seconds after which a call is cancelled mid-work."""
         control = self.control
@@ -249,8 +259,9 @@ class Trial:
         self.evidence += [trace.evidence(each) for each in trace.responses[:1]]
         answer = trace.answer()
         how = judging.amiss(answer, usual, trace.waited())
-        arguments = self.server.brief if is_short else self.choice.arguments
-        if not how or await self._is_slow_now(answer, usual, arguments or {}):
+        if not how or await self._is_slow_now(
+            answer, usual, self.short if is_short else self.choice.arguments
+        ):
             return ""
         if not trace.connection.lost and await self._is_usual(answer, 0 if is_short else count):
             self.give_up(rule, HARM)
@@ -306,11 +317,10 @@ class Trial:
 
     async def _uncancelled(self, count: int) -> list[Answer | None]:
         """Returns the answer of a single call, followed by the answers of the comparison calls."""
-        choice, server = self.choice, self.server
+        choice = self.choice
         try:
             if not count:
-                again = choice.arguments if server.briefly is None else server.brief
-                return await self._answers("two calls in a row", [[choice.arguments], [again]])
+                return await self._answers("two calls in a row", [[choice.arguments], [self.short]])
             found = await self._answers("calls side by side", [[choice.arguments] * count])
             if count == 1 or all(each is not None and not each.fails for each in found):
                 return [found[0], *found]
@@ -318,13 +328,13 @@ class Trial:
         except TransportError:
             return [None]
 
-    async def _answers(self, name: str, calls: list[list[dict[str, Json] | None]]) -> list[Answer | None]:
+    async def _answers(self, name: str, calls: list[list[dict[str, Json]]]) -> list[Answer | None]:
         """Calls the tool on a new connection, one group of parallel calls after the other; returns the answers."""
         connection, found = self.server.connect(name), list[Answer | None]()
         try:
             await connection.open()
             for group in calls:
-                traces = [connection.call(self.choice.name, each or {}) for each in group]
+                traces = [connection.call(self.choice.name, each) for each in group]
                 until = connection.now() + len(group) * self.control.length + COMPARED_SECONDS
                 for trace in traces:
                     await trace.answered(until)
@@ -361,16 +371,15 @@ class Trial:
             return judging.harmed(rule, what, how, control, self._last_words(listing))
         if how := self._unlisted(response):
             return judging.harmed(rule, "tools/list", how, control, evidence)
-        usual = server.briefly or control.answer
+        usual = self.short_answer
         if usual is None or not server.busy or not (server.has_time or rule in CALLED_AGAIN):
             return Finding(rule, Verdict.PASS, "tools/list was answered", evidence)
-        arguments = self.choice.arguments if server.briefly is None else server.brief
-        trace = connection.call(self.choice.name, arguments or {})
+        trace = connection.call(self.choice.name, self.short)
         await trace.answered(connection.now() + server.patience + usual.took)
         answer = trace.answer()
         evidence += self._answered(trace)
         how = judging.amiss(answer, usual, trace.waited())
-        if not how or await self._is_slow_now(answer, usual, arguments or {}):
+        if not how or await self._is_slow_now(answer, usual, self.short):
             return Finding(rule, Verdict.PASS, f"{what} was answered", evidence)
         if compares and not connection.lost and await self._is_usual(answer, 0):
             text = f"{what} {how}; so does the second of two calls without any cancel"
