@@ -15,6 +15,7 @@ each rule. An experiment uses:
 ``trial.survives(rule)``  requests `tools/list` and calls the tool. If the answers differ from those before any cancel, the
                           rule is broken and the experiment ends; otherwise it returns a text about the success.
                           ``next_call(rule)`` returns a finding instead.
+``trial.harmed(rule, …)``   judges that a call failed that must work. ``trial.short`` has the arguments of a short call.
 ``trial.spared(rule, …)``  waits for a call that was not cancelled, one of ``count`` in flight. Returns the difference of
                           its answer from the uncancelled run as a text; empty if there is none.
 ``trial.control``         the uncancelled run: its ``length`` in seconds, its ``signs`` of work, its ``answer``.
