@@ -50,6 +50,9 @@ REFERENCE = 8.4
 BY_HAND = "Not measured here: `make test` on two cores, goals 3:00 alone and 6:00 beside two busy processes."
 
 TERMINAL, WORKBENCH = ("screen", "cancel_key"), ("large",)
+QUICK = {"cancel_key": ["20"], "tap_limits": ["4"]}
+"""How often ``--quick`` measures what takes long: presses at each rate (a full run: up to 100), and blocks."""
+
 PEERS = {
     "call": ("floor", "inspector", "fastmcp"),
     "startup": ("bare",),
@@ -165,6 +168,7 @@ def measured(scenario: str, clients: Sequence[str], *, quick: bool) -> dict[str,
     if scenario == "startup":
         return frames()
     if scenario == "tap":
+        os.environ["ROUNDS"] = "2" if quick else "5"
         return several("benchmarks.tap", *clients)
     if scenario == "taps_memory":
         os.environ["MINUTES"] = "0.05" if quick else "0.5"
@@ -176,11 +180,9 @@ def measured(scenario: str, clients: Sequence[str], *, quick: bool) -> dict[str,
         return several("benchmarks.beside", scenario)
     if scenario == "fleet_100":
         return {clients[0]: ran([sys.executable, "-m", "benchmarks.fleet", "100"], 600)}
-    if scenario == "tap_limits":
-        blocks = ["4"] if quick else []
-        return {clients[0]: ran([sys.executable, "-m", "benchmarks.tap_limits", *blocks], 600)}
-    if scenario in (*TERMINAL, "fleet", "spans", "fresh"):
-        return {clients[0]: ran([sys.executable, "-m", f"benchmarks.{scenario}"], 600)}
+    if scenario in (*TERMINAL, "fleet", "spans", "fresh", "tap_limits"):
+        count = QUICK.get(scenario, []) if quick else []
+        return {clients[0]: ran([sys.executable, "-m", f"benchmarks.{scenario}", *count], 600)}
     if scenario in WORKBENCH:
         return {clients[0]: ran([sys.executable, "-m", "benchmarks.workbench", scenario], 600)}
     form = "_quick" if quick and scenario == "million" else ""

@@ -31,10 +31,10 @@ from typing import Final
 
 from benchmarks.rows import GOALS
 
-CALLS: Final = 1000
+ROUNDS: Final = int(os.environ.get("ROUNDS", "5"))
+CALLS: Final = 200 * ROUNDS
 HTTP_CALLS: Final = 300
 EVERY: Final = 0.005
-ROUNDS: Final = 5
 NOTES: Final = 100_000
 BEFORE: Final = Path(__file__).parents[1] / ".real/before/bin/mcp-tui"
 BRIDGE: Final = Path(__file__).parents[1] / ".real/peers/node_modules/supergateway/dist/index.js"
