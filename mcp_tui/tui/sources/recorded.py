@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import replace
+from functools import lru_cache
 
 from mcp_tui.client.catalogue import LISTS
 from mcp_tui.client.client_settings import Target
@@ -64,6 +65,7 @@ class RecordedScene:
         )
         self.spans = RecordedSpans(self.requests, origin=origin)
         self.payload = replay.payload
+        self._counts = lru_cache(1)(self._count)
         self._listed = 0
         self._connection = self._read_connection()
 
@@ -112,15 +114,15 @@ class RecordedScene:
     def facts(self, now: float) -> ServerFacts:
         since = self._connection.up
         up = None if since is None else float(int(max(0.0, now - since)))
-        return replace(self._connection, up=up, counts=self._counts())
+        return replace(self._connection, up=up, counts=self._counts(self.requests.version, self.clock))
 
-    def _counts(self) -> Counts:
+    def _count(self, _version: int, clock: float) -> Counts:
         table, until = self.replay.table, self.position
         places = [*self.requests.cancelled[-COUNTED_ENDS:]]
         while len(places) < 2 * COUNTED_ENDS and (until := table.kinds.rfind(_LOST_KIND, 0, until)) >= 0:
             places.append(table.rows[until])
         rows = [row for row in map(self.requests.row, {*places} - {NONE}) if not row.internal]
-        progressing = sum(badge(row, self.clock) is GOING_ON for row in rows)
+        progressing = sum(badge(row, clock) is GOING_ON for row in rows)
         lost = sum(row.state is State.LOST or is_disconnected(row) for row in rows)
         return Counts(*self.requests.counts(), progressing=progressing, lost=lost)
 
