@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 Made = TypeVar("Made")
 
-PLACES: Final = 2000
+PLACES: Final = 500
 """The number of requests that one piece of work is about."""
 
 _MOST: Final = 8
