@@ -102,6 +102,8 @@ class Observer:
         self._capabilities: dict[str, Json] = {}
         self._meta: dict[str, Json] = {}
         self._connected = False
+        self.missed = False
+        """Whether messages of the client were not seen: it may have sent what is unknown here."""
         self._again = count(2)
         self._on_wire: dict[RequestId, RequestId] = {}
         self._before: dict[RequestId, RequestId] = {}
@@ -125,6 +127,7 @@ class Observer:
             "client": self.client,
             "capabilities": self._capabilities,
             "meta": self._meta,
+            "missed": self.missed,
             "revision": "" if revision is None else revision.name,
         }
 
@@ -132,6 +135,7 @@ class Observer:
         """Restores the state that :meth:`memory` of another observer returned."""
         self.ledger.client = messages.as_text(memory.get("client"))
         self._capabilities, self._meta = as_object(memory.get("capabilities")), as_object(memory.get("meta"))
+        self.missed = memory.get("missed") is True
         revision = REVISIONS.get(messages.as_text(memory.get("revision")))
         if revision is not None:
             self.speak(revision)
@@ -289,7 +293,8 @@ class Observer:
                 if named is messages.MISSING
                 else f"of {shown(named)}, which it did not send"
             )
-            self._violation("cancel-unknown", f"a cancel {what}", at, seq)
+            if not (self.missed and is_request_id(named)):
+                self._violation("cancel-unknown", f"a cancel {what}", at, seq)
             return
         # Streamable HTTP, 2026-07-28, "Cancellation": closing the stream is the only cancel.
         if ledger.negotiated.modern and ledger.negotiated.transport == "http":
@@ -305,8 +310,9 @@ class Observer:
             return
         if row.state not in OPEN:
             since = at - (row.ended_at or at)
-            # Otherwise the cancel crossed the answer, or the tap had answered: neither breaks a rule.
-            if row.cause is None and since > CROSSING_SECONDS:
+            # Otherwise the cancel crossed the answer, or the tap had answered: neither breaks a rule. The server may still
+            # run a lost request: its stream broke, or the tap did not see its answer.
+            if row.cause is None and row.state is not State.LOST and since > CROSSING_SECONDS:
                 text = f"a cancel of {row.id!r}, which was over {since:.3f} s before"
                 self._violation("cancel-over", text, at, seq, row.id)
             return

@@ -187,6 +187,7 @@ class StdioRecorder(ObservedSession):
                 at=at, text=f"{size:,} bytes {OF_STREAM[kind]} are not recorded: the tap was too far behind"
             )
         )
+        self.observer.missed |= kind == recorder_records.FROM_CLIENT
         if kind == recorder_records.FROM_SERVER:
             self.unseen(at)
 

@@ -126,6 +126,16 @@ def test_what_a_client_may_not_do_is_a_violation_of_the_client():
     ]
 
 
+def test_a_client_may_cancel_what_the_server_may_still_run_and_what_the_tap_did_not_see():
+    tap = Watched()
+    tap.asks(1)
+    tap.ledger.stream_ended(1, "the client closed its stream", at=1.0)
+    tap.cancels(1, at=9.0)
+    tap.observer.missed = True  # the bytes of the request 2
+    tap.cancels(2, at=9.0)
+    assert tap.broken() == []
+
+
 def test_a_cancel_of_what_the_server_asked_has_the_wrong_direction_whenever_it_comes():
     tap = Watched()
     tap.asks(1)

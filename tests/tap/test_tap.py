@@ -574,12 +574,13 @@ def test_what_the_recorder_missed_is_told_though_nothing_comes_behind_it():
     queue = Queue()
     for size in (QUEUE_BYTES + 1, 5):
         queue.put(b"i", bytes(size))
+    queue.put(b"o", b"a call")  # of the client, which did not flood the queue
     queue.close()
     pieces: list[bytes | memoryview] = []
     while more := queue.take()[0]:
         pieces += more
-    head, what = pieces[-2:]
-    assert (HEAD.unpack(head)[0], what) == (b"g", b"i" + (5).to_bytes(8, "big"))
+    missed, what, _, call = pieces[-4:]
+    assert (HEAD.unpack(missed)[0], what, call) == (b"g", b"i" + (5).to_bytes(8, "big"), b"a call")
 
 
 def test_a_recorder_that_is_behind_a_flood_ends_a_call_whose_limit_ran_out():
