@@ -393,6 +393,11 @@ class Relay:
     def _guard(self, policy: OncePolicy, up: ByteStream, down: ByteStream) -> StdioGuard:
         """Starts the guard of ``--once``."""
         # Only with that option, or setting.
+        from mcp_tui.stand_ins import load_json, spare_modules
+
+        spare_modules()
+        load_json()
+        # What the guard needs of pydantic_core is loaded now.
         from mcp_tui.tap.once_stdio import StdioGuard, made
 
         options = sorted((name, value) for name, value in self.begin.items() if name not in _OF_ONE_RUN)
