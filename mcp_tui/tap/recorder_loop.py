@@ -482,7 +482,7 @@ class RecorderLoop:
         """Returns the settings; reports invalid ones."""
         loaded = settings.load()
         for problem in loaded.wrong if not self.restoring else ():
-            self.warn(f"{problem}. This setting is not used.")
+            self.warn(f"{problem}. It is not used.")
         return loaded.settings
 
     def open_store(

@@ -361,7 +361,7 @@ class Relay:
         word, _, value = first.partition(b" ")
         if word != b"started":
             why = os.strerror(int(value)) if value else "its guard process ended"
-            warn(f"cannot start {server.command[0]}: {why}.")
+            warn(f"cannot start {server.command[0] or repr('')}: {why}.")
             return 127
         self.pid = self.begin["pid"] = int(value)
         for each in (server.stdin, server.stdout):

@@ -108,8 +108,8 @@ def start(path: str, command: list[str], environment: Mapping[bytes, bytes]) -> 
             prctl(PR_SET_PDEATHSIG, SIGTERM)
             if os.getppid() == guard:
                 os.execve(path, command, environment)
-        except OSError as error:
-            os.write(report, b"%d" % (error.errno or 1))
+        except (OSError, ValueError) as error:  # Python refuses a program without a name: ENOENT.
+            os.write(report, b"%d" % (getattr(error, "errno", 2) or 1))
         finally:
             os._exit(127)
     os.close(report)

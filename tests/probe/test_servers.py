@@ -120,7 +120,7 @@ KINDS: Final[dict[str, str]] = {
     "P-30": "exit iserror dead",
     "P-31": "idle busy child",
     "P-32": "start cancel json end",
-    "P-33": "silent longer child",
+    "P-33": "silent longer child",  # silent: @modelcontextprotocol/server 2.4.0 (npm)
     "P-34": "each override in-flight answered quiet handed",
 }
 """The kinds of faults that break a rule, of which some break it without an error on the wire."""

@@ -40,10 +40,11 @@ def late(tap: Watched) -> None:
 
 FIRSTS: list[tuple[Play, str]] = [
     (late, "repeats 1, whose result came at +2.0 s and was never delivered"),
+    # openai-agents 0.24.0 (PyPI) with max_retry_attempts, at its own limit
     (lambda tap: timed_out(tap, 1, 1.0), "repeats 1, of which nothing more was seen"),
     (lambda tap: tap.cancels(1, at=1.0), "repeats 1, of which nothing more was seen"),
     (lambda tap: None, "repeats 1, which was still running"),  # no cancel: crewai 1.15.30 at its limit
-    (
+    (  # @mastra/mcp 2.0.0 (npm) sends a call again after a lost connection
         lambda tap: tap.ledger.stream_ended(1, "reset", at=1.0),
         "repeats 1, of which nothing more was seen",
     ),
@@ -51,6 +52,7 @@ FIRSTS: list[tuple[Play, str]] = [
         lambda tap: tap.ledger.refused(1, "the server answered HTTP 502", at=1.0, status=502),
         "repeats 1, of which nothing more was seen",
     ),
+    # Claude Code 2.1.332, Codex 0.171.0, and opencode 1.18.33 (npm), once: the server did not take the first
     (lambda tap: tap.ledger.refused(1, "the session is gone (HTTP 404)", at=1.0, status=404), ""),
     (lambda tap: tap.ledger.refused(1, "connection refused", at=1.0), ""),
     (lambda tap: tap.answers(1, at=1.0), ""),

@@ -298,12 +298,11 @@ def test_a_signal_before_the_server_is_there_reaches_it():
     assert (ran.returncode, ran.stderr) == (-signal.SIGTERM, b"")
 
 
-def test_a_program_that_is_not_there_is_told_in_one_line():
-    ran = subprocess.run(
-        [*MCP_TUI, "tap", "--", "no-such-program"], capture_output=True, check=False, timeout=HANG
-    )
+@pytest.mark.parametrize(("program", "name"), [("no-such-program", "no-such-program"), ("", "''")])
+def test_a_program_that_is_not_there_is_told_in_one_line(program: str, name: str):
+    ran = subprocess.run([*MCP_TUI, "tap", "--", program], capture_output=True, check=False, timeout=HANG)
     assert ran.returncode == 127
-    assert ran.stderr == b"mcp-tui tap: cannot start no-such-program: No such file or directory.\n"
+    assert ran.stderr.decode() == f"mcp-tui tap: cannot start {name}: No such file or directory.\n"
 
 
 @pytest.mark.parametrize("given", ["option", "setting"])
