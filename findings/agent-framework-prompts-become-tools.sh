@@ -63,4 +63,4 @@ print("agent-framework-core", version("agent-framework-core"), "with mcp", versi
 sys.exit(asyncio.run(main()))
 CLIENT
 "$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" "$folder/log" 2>"$folder/said" </dev/null ||
-    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }
+    { echo "not so: $(tail -n 3 "$folder/said")"; exit 1; }

@@ -56,4 +56,4 @@ print("agno", version("agno"), "with fastmcp", version("fastmcp"), "and mcp", ve
 sys.exit(asyncio.run(main()))
 CLIENT
 AGNO_TELEMETRY=false "$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>"$folder/said" </dev/null ||
-    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }
+    { echo "not so: $(tail -n 3 "$folder/said")"; exit 1; }

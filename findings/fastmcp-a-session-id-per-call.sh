@@ -60,4 +60,4 @@ until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
     sleep 0.1
 done
 "$folder/venv/bin/python" "$folder/client.py" "http://127.0.0.1:$port/mcp" 2>"$folder/said" ||
-    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }
+    { echo "not so: $(tail -n 3 "$folder/said")"; exit 1; }

@@ -61,4 +61,4 @@ async def main():
 
 sys.exit(asyncio.run(main()))
 ERAS
-"$folder/venv/bin/python" "$folder/eras.py" 2>"$folder/said" || { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }
+"$folder/venv/bin/python" "$folder/eras.py" 2>"$folder/said" || { echo "not so: $(tail -n 3 "$folder/said")"; exit 1; }

@@ -84,4 +84,4 @@ async def main():
 
 sys.exit(asyncio.run(main()))
 CLIENT
-"$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" "$folder/proxy.py" 2>"$folder/said" </dev/null || { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }
+"$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" "$folder/proxy.py" 2>"$folder/said" </dev/null || { echo "not so: $(tail -n 3 "$folder/said")"; exit 1; }

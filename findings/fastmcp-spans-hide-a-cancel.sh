@@ -76,4 +76,4 @@ async def main():
 
 sys.exit(asyncio.run(main()))
 SPANS
-"$folder/venv/bin/python" "$folder/spans.py" 2>"$folder/said" || { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }
+"$folder/venv/bin/python" "$folder/spans.py" 2>"$folder/said" || { echo "not so: $(tail -n 3 "$folder/said")"; exit 1; }

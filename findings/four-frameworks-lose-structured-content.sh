@@ -80,4 +80,4 @@ for (const [name, run] of Object.entries(given)) {
 }
 process.exit(other);
 RUN
-OPENAI_AGENTS_DISABLE_TRACING=1 timeout 100 node run.mjs 2>said || { echo "not so: $(tail -n 1 said)"; exit 1; }
+OPENAI_AGENTS_DISABLE_TRACING=1 timeout 100 node run.mjs 2>said || { echo "not so: $(tail -n 3 said)"; exit 1; }

@@ -60,4 +60,4 @@ const two = await generate("production", "staging");
 console.log(two);
 process.exit(one.endsWith("offered: orders") && two.includes("two tools with the same name") ? 0 : 1);
 RUN
-timeout 100 node run.mjs 2>said || { echo "not so: $(tail -n 1 said)"; exit 1; }
+timeout 100 node run.mjs 2>said || { echo "not so: $(tail -n 3 said)"; exit 1; }

@@ -54,4 +54,4 @@ for (const [name, output] of Object.entries(given)) console.log(`${name}: the mo
 const expected = { json: '{"order":12345678901234567000,"price":1.1}', two: '"3 orders2 late"' };
 process.exit(JSON.stringify(given) === JSON.stringify(expected) ? 0 : 1);
 RUN
-timeout 100 node run.mjs 2>said || { echo "not so: $(tail -n 1 said)"; exit 1; }
+timeout 100 node run.mjs 2>said || { echo "not so: $(tail -n 3 said)"; exit 1; }

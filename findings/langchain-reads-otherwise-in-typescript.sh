@@ -6,7 +6,7 @@
 #   TypeScript gives both blocks. `isError: true`: Python a message marked as an error, TypeScript raises.
 # Why a good guess is wrong: both are adapters of one project, with the same names for their parts, so one expects that an agent that is
 #   moved from one language to the other reads the same. Each of the four differs, and the loss of a file is silent.
-# Versions: Holds in langchain-mcp-adapters 0.3.2; 0.1.14 raises for `isError: true`, too.
+# Versions: Holds in langchain-mcp-adapters 0.3.2; 0.1.14 and 0.2.2 raise for `isError: true`, too.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -53,4 +53,4 @@ print("llama-index-tools-mcp", version("llama-index-tools-mcp"), "with mcp", ver
 sys.exit(asyncio.run(main()))
 CLIENT
 "$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>"$folder/said" </dev/null ||
-    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }
+    { echo "not so: $(tail -n 3 "$folder/said")"; exit 1; }

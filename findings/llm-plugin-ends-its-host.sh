@@ -19,7 +19,7 @@ version llm-tools-mcp
 version mcp
 status=0
 "$folder/venv/bin/llm" --version >"$folder/said" 2>&1 || status=$?
-echo "llm --version: exit $status: $(tail -n 1 "$folder/said" | cut -c1-100)"
+echo "llm --version: exit $status: $(tail -n 3 "$folder/said" | cut -c1-100)"
 "$folder/venv/bin/pip" uninstall --quiet --yes llm-tools-mcp
 echo "without the plugin: $("$folder/venv/bin/llm" --version)"
 [ "$status" -ne 0 ] && grep -q "^ImportError: cannot import name" "$folder/said"

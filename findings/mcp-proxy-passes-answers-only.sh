@@ -95,4 +95,4 @@ until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
     sleep 0.1
 done
 "$folder/venv/bin/python" "$folder/client.py" "http://127.0.0.1:$port/mcp" "$folder/server.py" 2>"$folder/errors" </dev/null ||
-    { echo "not so: $(tail -n 1 "$folder/errors")"; exit 1; }
+    { echo "not so: $(tail -n 3 "$folder/errors")"; exit 1; }

@@ -58,4 +58,4 @@ print("openai-agents", version("openai-agents"), "with mcp", version("mcp"))
 sys.exit(asyncio.run(main()))
 CLIENT
 "$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>"$folder/said" </dev/null ||
-    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }
+    { echo "not so: $(tail -n 3 "$folder/said")"; exit 1; }

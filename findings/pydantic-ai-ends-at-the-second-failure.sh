@@ -64,4 +64,4 @@ so = failures == ["words of the server"] and end.startswith("UnexpectedModelBeha
 sys.exit(not so or any("words" in each for each in both))
 CLIENT
 "$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>"$folder/said" </dev/null ||
-    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }
+    { echo "not so: $(tail -n 3 "$folder/said")"; exit 1; }

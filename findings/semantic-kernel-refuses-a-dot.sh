@@ -53,4 +53,4 @@ print("a server with list_orders and orders.cancel:", dot)
 sys.exit(not (slash == ["list_orders", "orders-cancel"] and "failed to initialize" in dot))
 CLIENT
 "$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>"$folder/said" </dev/null ||
-    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }
+    { echo "not so: $(tail -n 3 "$folder/said")"; exit 1; }

@@ -61,4 +61,4 @@ print(f"two blocks: {two!r}; isError: {failing!r}; schema without properties: {b
 sys.exit((two, failing, bare) != ("summary", "no such order", "KeyError: 'properties'"))
 CLIENT
 "$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" 2>"$folder/said" </dev/null ||
-    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }
+    { echo "not so: $(tail -n 3 "$folder/said")"; exit 1; }

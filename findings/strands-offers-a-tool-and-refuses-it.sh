@@ -89,4 +89,4 @@ refused = given["orders.cancel"][0] == "error" and "invalid tool name" in given[
 sys.exit(not (refused and "orders.cancel" in offered and called == ["list_orders"]))
 CLIENT
 "$folder/venv/bin/python" "$folder/client.py" "$folder/server.py" "$folder/called" 2>"$folder/said" </dev/null ||
-    { echo "not so: $(tail -n 1 "$folder/said")"; exit 1; }
+    { echo "not so: $(tail -n 3 "$folder/said")"; exit 1; }

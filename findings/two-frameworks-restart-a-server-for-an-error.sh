@@ -82,7 +82,7 @@ while read -r package pins <&3; do
     # shellcheck disable=SC2086  # several packages
     "$folder/$package/bin/pip" install --quiet --disable-pip-version-check $pins
     "$folder/$package/bin/python" "$folder/client.py" "$package" "$folder/server.py" "$folder/$package.seen" </dev/null 2>"$folder/said" |
-        grep "^$package" || { echo "not so: $(tail -n 1 "$folder/said")"; other=1; }
+        grep "^$package" || { echo "not so: $(tail -n 3 "$folder/said")"; other=1; }
 done 3<<PINS
 toolregistry toolregistry[mcp]==${TOOLREGISTRY_VERSION:-0.19.0} mcp==2.3.0
 chuk-tool-processor chuk-tool-processor==${CHUK_VERSION:-0.26.1}

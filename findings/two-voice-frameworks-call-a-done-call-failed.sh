@@ -96,7 +96,7 @@ while read -r package pins <&3; do
     # shellcheck disable=SC2086  # several packages
     "$folder/$package/bin/pip" install --quiet --disable-pip-version-check $pins
     "$folder/$package/bin/python" "$folder/client.py" "$package" "$folder/server.py" </dev/null 2>"$folder/said" ||
-        { echo "not so: $(tail -n 1 "$folder/said")"; other=1; }
+        { echo "not so: $(tail -n 3 "$folder/said")"; other=1; }
     rm -rf "${folder:?}/$package"
 done 3<<PINS
 livekit-agents livekit-agents[mcp]==${LIVEKIT_VERSION:-1.8.9} mcp==2.3.0
