@@ -38,8 +38,8 @@ from mcp_tui.protocol.server_requests import NONE
 STRICT_BYTES: Final = 16 * 1024 * 1024
 """The most bytes of a recording whose records are all parsed when it is opened."""
 
-READ_BYTES: Final = 256 * 1024
-"""The bytes read at a time, which fit into the caches of a processor."""
+READ_BYTES: Final = 96 * 1024
+"""The bytes read at a time, which fit into the caches of a processor, and for which malloc asks no new pages each time."""
 
 _SHORT_BYTES: Final = 16 * 1024
 """The bytes of a chunk below which parsing each line is faster than making the grammar of all."""
