@@ -156,9 +156,10 @@ class ByteStream:
             self._write(b"".join((*self._pieces, *self._lines)))
             self._over()
             self.ended = True
-            self.queue.put(
-                recorder_records.STREAM_END, self.kind, number=not self.broken and is_running(self._server)
-            )
+            by_client = not self.broken and is_running(self._server)
+            if self.kind == recorder_records.FROM_SERVER:
+                by_client = self.broken
+            self.queue.put(recorder_records.STREAM_END, self.kind, number=by_client)
             self._turn.notify_all()
         if self.broken:
             # As without a tap: the writer has to notice that nobody reads.

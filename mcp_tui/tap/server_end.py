@@ -14,6 +14,7 @@ CROSSING_SECONDS: Final = 1.0
 """Seconds within which a request and a signal of a client may arrive in the wrong order."""
 
 CLOSED_STDIN: Final = "closed stdin"
+CLOSED_STDOUT: Final = "closed stdout"
 
 
 class ServerEnd:
@@ -32,6 +33,10 @@ class ServerEnd:
         self._asked.append((at, CLOSED_STDIN))
         self._codes.add(0)
 
+    def output_closed(self, at: float) -> None:
+        """Notes that the client does not read any more, so that the server's next message fails."""
+        self._asked.append((at, CLOSED_STDOUT))
+
     def signalled(self, number: int, at: float) -> str:
         """Notes a signal of the client that was passed on to the server; returns its name."""
         name = signal.Signals(number).name
@@ -42,7 +47,8 @@ class ServerEnd:
     def requested(self, at: float) -> None:
         """Notes a request: a client that sends one did not ask for the end by an earlier signal."""
         if self._asked and not self._input_over:
-            self._asked = [each for each in self._asked if at - each[0] < CROSSING_SECONDS]
+            late = at - CROSSING_SECONDS
+            self._asked = [each for each in self._asked if each[0] > late or each[1] == CLOSED_STDOUT]
 
     def tap_signalled(self, number: int) -> None:
         """Notes a signal by which the tap ended a server whose client had left."""

@@ -165,6 +165,10 @@ class StdioRecorder(ObservedSession):
         if kind == recorder_records.FROM_CLIENT and by_client:
             self._server_end.input_closed(at)
             self.event(ev.Note(at=at, text="the client closed the server's stdin"))
+        elif kind == recorder_records.FROM_SERVER and by_client:
+            self._server_end.output_closed(at)
+            self.event(ev.Note(at=at, text="the client closed the server's stdout"))
+            self.ledger.receiving_ended("", at=at, expected=True)
         elif kind == recorder_records.FROM_SERVER:
             self.ledger.receiving_ended(
                 "server closed its stdout", at=at, expected=self._server_end.is_wanted(at)

@@ -229,6 +229,20 @@ def test_a_server_that_breaks_off_in_an_answer_is_said_to(ends: str, words: str)
         assert evidence()["outcome"] == "late_malformed"  # not "no reply": half of one came
 
 
+def test_a_client_that_reads_no_more_ends_its_server():
+    # Not the server: it did not close its stdout, and its next message kills it.
+    stops = f"import signal\nsignal.signal(signal.SIGPIPE, signal.SIG_DFL)\n{OBEDIENT}"
+    with connected(tap(code=stops)) as client:
+        assert client.process.stdout is not None
+        client.call(1, "silent")
+        client.process.stdout.close()
+        client.call(2, "any")
+        wait(lambda: has_noted("the client closed the server's stdout"))
+        client.call(3, "any")
+        assert client.process.wait(HANG) == -signal.SIGPIPE
+    assert (ended().detail, ended().expected) == ("the client ended the server (closed stdout)", True)
+
+
 def test_a_server_that_crashes_is_not_said_to_be_ended_by_its_client():
     with connected(tap(code=CRASHES)) as client:
         assert client.process.stdin is not None
