@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packages: Claude Code 2.1.332 (@anthropic-ai/claude-code), opencode 1.18.33 (opencode-ai), and Kilo CLI 7.7.7 (@kilocode/cli), with a
-#   stand-in for their model on loopback. Source: npm; https://github.com/sst/opencode, https://github.com/Kilo-Org/kilocode
+#   stand-in for their model on loopback. Source: npm; https://github.com/anomalyco/opencode, https://github.com/Kilo-Org/kilocode
 # Behaviour: of a server with the tools `orders.cancel` and `orders_cancel` each offers its model one tool, …orders_cancel. A call of it
 #   reaches `orders.cancel` in Claude Code, and `orders_cancel` in opencode and Kilo. None says a word.
 # Why a good guess is wrong: the names of a server differ, so one expects two tools, or a warning. All three replace the dot by a line, and
@@ -14,7 +14,7 @@ npm init --yes >/dev/null
 NPM_CONFIG_USERCONFIG=$(npm config get userconfig) NPM_CONFIG_CACHE=$(npm config get cache)
 export NPM_CONFIG_USERCONFIG NPM_CONFIG_CACHE
 mkdir home
-export HOME="$folder/home" # Kilo's package writes there when it is installed
+export HOME="$folder/home" TMPDIR="$folder" # their packages write there when they are installed
 npm install --silent --no-fund --no-audit "@anthropic-ai/claude-code@${CLAUDE_CODE_VERSION:-2.1.332}" \
     "opencode-ai@${OPENCODE_VERSION:-1.18.33}" "@kilocode/cli@${KILO_VERSION:-7.7.7}"
 cat >server.py <<'SERVER'
