@@ -46,9 +46,9 @@ class RunningClient(NamedTuple):
 
     @property
     def client_name(self) -> str:
-        """The client's name and version, as it gave them in any session."""
-        known = next((each for each in self.sessions if each.summary.client), self.sessions[0])
-        return known.client_name
+        """The client's name and version, as it gave them in any session; of a program with several clients, all names."""
+        known = dict.fromkeys(each.client_name for each in self.sessions if each.summary.client)
+        return ", ".join(known) or self.sessions[0].client_name
 
     @property
     def pid(self) -> int | None:

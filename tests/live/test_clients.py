@@ -14,7 +14,8 @@ import pytest
 
 from mcp_tui.journal.client_process import client_process, named_so
 from mcp_tui.journal.client_recording import ClientRecording
-from mcp_tui.live.running import clients_named, sessions
+from mcp_tui.live.control import Summary
+from mcp_tui.live.running import Running, by_client, clients_named, sessions
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.screens.attach import AttachScreen
 from mcp_tui.tui.sources.attached import sources
@@ -63,6 +64,15 @@ def agents() -> Generator[tuple[Agent, Agent]]:
             each.process.kill()
             each.process.__exit__(None, None, None)
         wait(lambda: not sessions()[0])
+
+
+def test_a_program_with_two_clients_has_the_names_of_both():
+    made = [
+        Running(name, Path(), Summary("tap", client, name, 1, "", (), client_pid=7))
+        for name, client in (("a", ""), ("b", "editor 3"), ("c", "chat 1"), ("d", "editor 3"))
+    ]
+    assert [each.client_name for each in by_client(made)] == ["editor 3, chat 1"]
+    assert [each.client_name for each in by_client(made[:1])] == ["unknown client"]
 
 
 class Attached(Hands[WorkbenchApp, AttachScreen]):
