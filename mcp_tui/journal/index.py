@@ -394,7 +394,7 @@ def violations(sessions: Iterable[RecordedSession]) -> list[LoggedViolation]:
             each = LoggedViolation(session=session, **values)
             # a recorder that took over may have it as well, as :func:`find` says
             since = round(each.wall - session.wall, 3)
-            found[session.target, session.mono, each.rule, each.detail, since] = each
+            found[session.target, session.mono, each.rule, each.detail, type(each.id), each.id, since] = each
     return sorted(found.values(), key=lambda each: each.wall)
 
 

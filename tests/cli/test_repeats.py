@@ -36,6 +36,14 @@ def kept() -> None:
     )
 
 
+def test_log_counts_repeats_of_one_moment(capfd: pytest.CaptureFixture[str]) -> None:
+    """A batch has several, with the same words."""
+    calls = [ev.Called(at=105.0, id=id_, method="tools/call", name="send") for id_ in (2, 3, 4)]
+    repeats = [ev.Repeat(at=105.0, id=id_, repeat_of=2, first_outcome="running") for id_ in (3, 4)]
+    keep(ONE, *calls, *repeats, purpose="tap")
+    assert [each["id"] for each in json.loads(report(capfd, "log", "--json").out)] == [3, 4]
+
+
 def test_log_sums_and_export_name_a_repeat(capfd: pytest.CaptureFixture[str]) -> None:
     kept()
     assert f"send  client    {WORDS}; both were answered" in report(capfd, "log").out
