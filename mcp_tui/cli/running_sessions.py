@@ -58,7 +58,13 @@ def run(name: str, given: Words) -> int:
 
 
 def _ps(given: Words) -> int:
-    lines = _flat if given.options.flat else _by_client
+    client = given.options.client
+
+    def lines(running: list[Running], unknown: list[Unknown]) -> list[str]:
+        if client is not None and not (running or unknown):  # Of others, something may be in flight.
+            return [brief(f"No running session of a client {client!r}.", 200)]
+        return (_flat if given.options.flat else _by_client)(running, unknown)
+
     if not given.options.watch:
         running, unknown = _found(given)
         silent = [each for each in unknown if each.problem is not Problem.UNREACHABLE]
@@ -89,10 +95,8 @@ def _found(given: Words) -> tuple[list[Running], list[Unknown]]:
         running, unknown = via.sessions(given)
     else:
         running, unknown = sessions()
-    if given.options.client is not None:
-        running = [
-            each for client in clients_named(running, given.options.client) for each in client.sessions
-        ]
+    if (name := given.options.client) is not None:
+        running = [each for client in clients_named(running, name) for each in client.sessions]
     return running, unknown
 
 

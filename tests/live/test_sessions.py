@@ -95,6 +95,7 @@ os._exit(1)
     assert (ran.status, ran.out.splitlines()[1].split()[:6]) == (4, ["0123", *"––––", "silent"])
     assert f"Its process {process.pid} has ended." in ran.out
     assert run("ps").out == "Nothing is in flight.\n"
+    assert run("ps", "--client", "x").out == "No running session of a client 'x'.\n"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
