@@ -167,6 +167,8 @@ def measured(scenario: str, clients: Sequence[str], *, quick: bool) -> dict[str,
         return call(clients)
     if scenario == "startup":
         return frames()
+    if scenario == "screen":
+        os.environ["KEYS"] = "30" if quick else "60"
     if scenario == "tap":
         os.environ["ROUNDS"] = "2" if quick else "5"
         return several("benchmarks.tap", *clients)

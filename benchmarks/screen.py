@@ -31,7 +31,7 @@ import pyte
 
 SIZE = 140, 40
 STEADY_SECONDS = 2.0
-KEYS = 60
+KEYS = int(os.environ.get("KEYS", "60"))
 KEY_SECONDS = 0.06
 """Seconds between two keys, on average."""
 
