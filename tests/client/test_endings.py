@@ -89,7 +89,11 @@ async def test_the_start_of_a_message_is_on_the_wire_and_says_nothing_about_a_re
 async def test_closing_while_another_task_connects_ends_that_and_starts_the_server_no_second_time():
     # The shell takes the probe, so that the demo server never answers it.
     made, told = client(StdioTarget(command=("sh", "-c", f"read probe; exec {shlex.join(DEMO.command)}")))
-    connecting = spawn(made.connect(), name="connect")
+
+    async def connect() -> None:
+        await made.connect()
+
+    connecting = spawn(connect(), name="connect")
     async with asyncio.timeout(HANG):
         await until(lambda: told.of(ev.Sent))
         await made.close()
