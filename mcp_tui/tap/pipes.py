@@ -9,6 +9,10 @@ import fcntl
 import os
 import select
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
 READ_BYTES = 1 << 16
 """Bytes read at a time, the capacity of a pipe. Larger reads allocate new memory each time, which is slower."""
 PIPE_BYTES = 1 << 20
@@ -21,6 +25,12 @@ def warn(text: str) -> None:
         os.write(2, f"mcp-tui tap: {text}\n".encode(errors="backslashreplace"))
     except OSError:
         return
+
+
+def cannot_start(error: OSError) -> NoReturn:
+    """Ends the tap: too few open files or processes are allowed. A server that runs is ended by its guard."""
+    warn(f"Cannot start the tap: {error.strerror}. Raise the limit (ulimit -n).")
+    os._exit(127)
 
 
 def ready(event: int, *numbers: int, seconds: float | None = None) -> set[int]:

@@ -214,8 +214,8 @@ class RecorderLink:
     One thread hands the records on (:meth:`feed`), and one reads the orders (:meth:`next`).
     """
 
-    def __init__(self, process: RecorderProcess) -> None:
-        self.queue = Queue()
+    def __init__(self, process: RecorderProcess, queue: Queue | None = None) -> None:
+        self.queue = Queue() if queue is None else queue
         self._process = process
         self._begin: Begin = {"at": 0.0}
         self._checkpoint = b""

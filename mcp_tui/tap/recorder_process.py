@@ -1,6 +1,6 @@
 """The start of a tap's recorder, which runs :mod:`mcp_tui.tap.recorder_main`.
 
-It starts at the same time as the server, because a limit must hold from the first line on. All taps over stdio of a user
+It starts right behind the server, because a limit must hold from the first line on. All taps over stdio of a user
 share one process (:mod:`mcp_tui.tap.shared_recorder`), which the first of them starts: most of a recorder is its program.
 Where that cannot be, a tap has a recorder of its own.
 

@@ -28,7 +28,7 @@ from time import monotonic, sleep
 
 from mcp_tui.config.once_policy import OncePolicy
 from mcp_tui.tap import recorder_records
-from mcp_tui.tap.pipes import end, is_closed, is_running, read, ready, warn, widen, write
+from mcp_tui.tap.pipes import cannot_start, end, is_closed, is_running, read, ready, warn, widen, write
 from mcp_tui.tap.recorder_link import Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.started_server import StartedServer
@@ -314,9 +314,8 @@ def _folder() -> str:
 class Relay:
     """A running tap."""
 
-    def __init__(self, server: StartedServer, recorder: RecorderProcess, options: TapOptions) -> None:
+    def __init__(self, server: StartedServer, options: TapOptions) -> None:
         self.server = server
-        self.recorder = recorder
         self._parent = os.getppid()
         self.begin: StdioBegin = {
             **options,
@@ -367,8 +366,7 @@ class Relay:
         self.pid = self.begin["pid"] = int(value)
         for each in (server.stdin, server.stdout):
             widen(each)
-        recorder = RecorderLink(self.recorder)
-        queue = recorder.queue
+        queue = Queue()
         down = ByteStream(server.stdout, 1, recorder_records.FROM_SERVER, queue)
         up = ByteStream(0, server.stdin, recorder_records.FROM_CLIENT, queue, down.withheld, self.pid)
         down.other = up
@@ -378,6 +376,7 @@ class Relay:
         errors = ByteStream(server.stderr, 2, recorder_records.FROM_STDERR, queue)
         for each in (down, up, errors):
             self._spawn(each.run)
+        recorder = self._recorder(queue)
         feeding = self._spawn(lambda: recorder.feed(self.begin))
         obeying = self._spawn(lambda: obey(recorder, up, down))
         self._watch(woken, reports, up, down, queue)
@@ -405,6 +404,15 @@ class Relay:
         guard = StdioGuard(*made(policy, options, self.begin.get("name", "")), up, down)
         up.guard = down.guard = guard
         return guard
+
+    def _recorder(self, queue: Queue) -> RecorderLink:
+        """Starts the recorder. The bytes move already: its start would take a processor from a server that starts."""
+        # Spans are sent by threads of their own, and a file that a person names may be anywhere.
+        shared = "record" not in self.begin and "otlp" not in self.begin
+        try:
+            return RecorderLink(RecorderProcess("stdio", shared=shared), queue)
+        except OSError as error:
+            cannot_start(error)
 
     def _spawn(self, work: Callable[[], None]) -> Thread:
         thread = Thread(target=work, daemon=True)

@@ -5,10 +5,7 @@ Every import here is paid for at each start of a server: keep them few.
 
 from __future__ import annotations
 
-import os
-
 from mcp_tui.config.tap_words import split
-from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.started_server import StartedServer
 
 TYPE_CHECKING = False
@@ -22,18 +19,14 @@ def serve(found: TapOptions, command: list[str]) -> NoReturn:
     """Runs a tap; ends this process with the server's exit code or signal."""
     try:
         server = StartedServer(command)
-        # Spans are sent by threads of their own, and a file that a person names may be anywhere.
-        shared = "record" not in found and "otlp" not in found
         from mcp_tui.tap.relay import Relay, leave  # Imported while the server starts.
 
-        # Behind the imports: its start would take a processor from the server.
-        recorder = RecorderProcess("stdio", shared=shared)
-        relay = Relay(server, recorder, found)
+        relay = Relay(server, found)
     except OSError as error:
-        # Too few open files or processes are allowed. A server that runs is ended by its guard.
-        text = f"mcp-tui tap: Cannot start the tap: {error.strerror}. Raise the limit (ulimit -n).\n"
-        os.write(2, text.encode())
-        os._exit(127)
+        # Only for an error.
+        from mcp_tui.tap.pipes import cannot_start
+
+        cannot_start(error)
     leave(relay.run())
 
 

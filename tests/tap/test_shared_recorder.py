@@ -211,8 +211,8 @@ def test_what_cannot_be_shared_is_a_recorder_of_its_own(start: Start, tmp_path: 
     folder = Path(os.environ["XDG_RUNTIME_DIR"], "mcp-tui")
     folder.chmod(0o755)
     others = start()
-    folder.chmod(0o700)
     assert len({*recorders(3)}) == 3
+    folder.chmod(0o700)
     for each in (shared, recording, others):
         each.call(1, "works")
         assert each.read()["id"] == 1
@@ -221,6 +221,7 @@ def test_what_cannot_be_shared_is_a_recorder_of_its_own(start: Start, tmp_path: 
 
 def test_who_says_nothing_at_the_socket_keeps_nobody_out(start: Start):
     first = start()
+    assert len(recorders(1)) == 1
     (path,) = Path(os.environ["XDG_RUNTIME_DIR"], "mcp-tui").glob(".recorder-*")
     with socket.socket(socket.AF_UNIX) as silent, socket.socket(socket.AF_UNIX) as odd:
         silent.connect(os.fspath(path))

@@ -274,7 +274,6 @@ def test_a_client_that_leaves_a_thousand_descriptors_open_gets_every_byte():
 
 
 EARLY: Final = """import os, signal, sys, threading, time
-from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.relay import Relay, leave
 from mcp_tui.tap.started_server import StartedServer
 server = StartedServer(["sleep", "600"])
@@ -287,7 +286,7 @@ def between():
         os.write(late, data)
     os.close(late)
 threading.Thread(target=between, daemon=True).start()
-leave(Relay(server, RecorderProcess("stdio"), {}).run())"""
+leave(Relay(server, {}).run())"""
 """A tap that gets a signal before it knows its server."""
 
 
