@@ -507,6 +507,9 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with all processes that it started
+            # Nobody hears of the end while output is unread: the event loop stops reading when it has enough.
+            while await process.stdout.read(OUTPUT_BYTES):
+                pass
             await process.wait()
     if len(out) > OUTPUT_BYTES:
         cut = out[:OUTPUT_BYTES].decode("utf-8", "replace").strip()
