@@ -200,7 +200,7 @@ class ObservedSession(Onlooker, ABC):
         """Has the guard let the next call through that is equal to a refused one."""
         if row.guard is None or row.guard.how != "refused":
             return CancelAnswer(refused="it was not refused by tap --once")
-        # At once, without a pause: the call may be sent as soon as this is answered.
+        # Without a pause, so that the relay has the order within a moment, usually before the next call.
         self.loop.order({"allow": self.observer.on_wire(row.wire_id), "named": self.guard_session})
         self.event(
             ev.Note(at=monotonic(), text=f"a person lets one call through that is equal to {row.id!r}")
