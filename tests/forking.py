@@ -143,7 +143,11 @@ class Piped(Forked):
             self.stdin.close()
         with ThreadPoolExecutor(1) as beside:
             said = beside.submit(_rest, self.stderr)
-            read = _rest(self.stdout)
+            try:
+                read = _rest(self.stdout)
+            except BaseException:  # pytest's timeout, behind which nothing else ends the reader beside
+                os.kill(self.pid, signal.SIGKILL)
+                raise
         self.wait(timeout)
         return read, said.result()
 

@@ -59,7 +59,8 @@ class Failure(Exception):
 
 def end_by_signal(number: int, _frame: object) -> None:
     """Ends a command with its cleanup and the exit status of a signal: set it as the handler of that signal."""
-    raise Failure("", Exit(128 + number))
+    # Not a Failure: whatever the signal interrupts may handle an Exception and go on, as socketserver does.
+    raise SystemExit(Exit(128 + number))
 
 
 class HelpAsked(Exception):

@@ -7,6 +7,9 @@ import json
 import os
 import re
 import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
@@ -181,6 +184,26 @@ def test_another_address_is_said_to_be_reachable():
         exporter.address = exporter.address.replace("0.0.0.0", "127.0.0.1")
         assert exporter.ask(Host="build1:9464")[0] == 200
         process.send_signal(signal.SIGTERM)
+
+
+SIGNALLED = """
+import os, signal
+from mcp_tui.cli import main, metrics
+metrics._Server.process_request = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
+raise SystemExit(main(["metrics", "--listen", "127.0.0.1:0"]))
+"""
+
+
+def test_a_signal_while_a_scrape_is_accepted_ends_it():
+    # The server of the standard library reports any Exception there, and serves on.
+    with subprocess.Popen([sys.executable, "-c", SIGNALLED], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().decode().split("/")[2]
+            with socket.create_connection(address.split(":")):
+                assert process.wait(HANG) == Exit.TERMINATED
+        finally:
+            process.kill()
 
 
 def test_what_cannot_listen_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
