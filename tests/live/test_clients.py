@@ -14,8 +14,9 @@ import pytest
 
 from mcp_tui.journal.client_process import client_process, named_so
 from mcp_tui.journal.client_recording import ClientRecording
+from mcp_tui.journal.records import Header
 from mcp_tui.live.control import Summary
-from mcp_tui.live.running import Running, by_client, clients_named, sessions
+from mcp_tui.live.running import Running, RunningClient, by_client, clients_named, sessions
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.screens.attach import AttachScreen
 from mcp_tui.tui.sources.attached import sources
@@ -73,6 +74,22 @@ def test_a_program_with_two_clients_has_the_names_of_both():
     ]
     assert [each.client_name for each in by_client(made)] == ["editor 3, chat 1"]
     assert [each.client_name for each in by_client(made[:1])] == ["unknown client"]
+
+
+def test_two_servers_of_one_command_that_start_within_a_millisecond_are_both_read(tmp_path: Path):
+    begun = {
+        "files": 8123.25,
+        "git": 8123.2500041,
+        "files, by the recorder that replaced another": 8123.25 + 1e-11,
+    }
+    running: list[Running] = []
+    for name, mono in begun.items():
+        path = tmp_path / f"{name}.jsonl"
+        path.write_bytes(Header(id=name, mono=mono, target="npx server").line())
+        summary = Summary("tap", "agent", name, 1, str(path), (), client_pid=None)
+        running.append(Running(name, tmp_path, summary))
+    client = RunningClient(tuple(running))
+    assert [each.name for each in sources(client)] == ["files", "git"]
 
 
 class Attached(Hands[WorkbenchApp, AttachScreen]):

@@ -133,7 +133,8 @@ class Attached:
         if isinstance(client, Running) or not isinstance(recording, ClientRecording):
             return []
         now = next((each for each in by_client(sessions()[0]) if each.process == client.process), None)
-        if now is None or {each.name for each in now.sessions} == {each.name for each in client.sessions}:
+        # A recording that is renamed while this looks cannot be opened, and has another path at the next look.
+        if now is None or _recordings(now) == _recordings(client):
             return []
         self._session = now
         return sources(now, recording.joined.sources)
@@ -177,9 +178,14 @@ def sources(client: RunningClient, known: Sequence[RecordedSource] = ()) -> list
     return found
 
 
+def _recordings(client: RunningClient) -> set[str]:
+    return {each.summary.recording for each in client.sessions}
+
+
 def _begin(header: dict[str, Json]) -> tuple[Json, Json]:
+    # Both recorders of a tap know its begin but for the rounding of a float. Two servers may start within a millisecond.
     mono = header.get("mono")
-    return header.get("target"), round(mono, 3) if isinstance(mono, float) else mono
+    return header.get("target"), round(mono, 6) if isinstance(mono, float) else mono
 
 
 NAMED_SERVERS: Final = 4
