@@ -161,7 +161,7 @@ MUST: Final = {
 
 
 def servers() -> list[Server]:
-    """Each server with its transport and revision; all experiments judge the first of each rule's kinds, and the sound."""
+    """Each server with its transport and revision. All experiments judge one of each rule, and those of none."""
     made = [Server(mode, STDIO, OLD) for mode in (*SOUND, "dies", "one-at-a-time")]
     for rule, kinds in KINDS.items():
         transport, revision = HTTP if rule in OVER_HTTP else STDIO, NEW if rule in IN_2026 else OLD
@@ -169,7 +169,7 @@ def servers() -> list[Server]:
             Server(f"{rule}:{kind}", transport, revision, whole=not number)
             for number, kind in enumerate(kinds.split())
         ]
-    return made + [Server(*each, whole=each[0] in SOUND) for each in BOTH_WAYS]
+    return made + [Server(*each, whole=":" not in each[0]) for each in BOTH_WAYS]
 
 
 SERVERS: Final = servers()
