@@ -135,6 +135,11 @@ class Window:
             self.is_allowed = self.guard.allow(self.refused)
         self.outlook = self.guard.outlook()
 
+    def close(self) -> None:
+        """Closes the logs of other taps, as the end of a process does."""
+        for other in filter(None, self.log._others.values()):  # pyright: ignore[reportPrivateUsage]
+            os.close(other.file)
+
     def end(self, *, is_killed: bool) -> None:
         for run in self.runs:
             run.is_lost = True
@@ -144,6 +149,7 @@ class Window:
             self.read()
             self.guard.ended("the server ended", self.pair.now)
             self.log.close(empty=self.guard.is_empty)
+        self.close()
         self.pair.windows[self.pair.windows.index(self)] = None  # The next step starts it again.
 
 
@@ -178,6 +184,7 @@ class Pair:
     def close(self) -> None:
         for each in self.windows:
             if each is not None:
+                each.close()
                 each.log.close(empty=True)
 
 
