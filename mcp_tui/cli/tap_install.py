@@ -283,6 +283,13 @@ def _left_alone(given: Words, does: str, server: Definition) -> Row | None:
     return None
 
 
+def _summary(row: Row) -> str:
+    if row.edit:
+        return row.server.summary
+    # The lines to write are printed for a named server only, and so is the sentence that announces them.
+    return row.why.partition(". ")[0] if row.lines else row.why.rstrip(".:")
+
+
 def _report(rows: Iterable[Row]) -> None:
     """Prints the changes, and the unchanged servers with the reasons."""
     cells = [
@@ -291,12 +298,7 @@ def _report(rows: Iterable[Row]) -> None:
             each.server.tool,
             each.server.name,
             each.server.around.short(each.server.place),
-            # The lines to write are printed for a named server only, and so is the sentence that announces them.
-            each.server.summary
-            if each.edit
-            else each.why.partition(". ")[0]
-            if each.lines
-            else each.why.rstrip(".:"),
+            _summary(each),
         )
         for each in rows
     ]

@@ -40,10 +40,29 @@ if TYPE_CHECKING:
     from mcp_tui.transport.base import TransportError, Unauthorized
 
 __all__ = [
-    "Answer", "Authorization", "CallCancelled", "CallEnded", "CallFailed", "CallLost", "CallTimedOut", "Client",
-    "ClientSettings", "ConnectError", "HttpTarget", "Inquiry", "ListFailed", "McpError", "NoCommonRevision", "Offers",
-    "Refusal", "Respond", "StdioTarget", "Target", "TransportError", "Unauthorized",
-]  # fmt: skip
+    "Answer",
+    "Authorization",
+    "CallCancelled",
+    "CallEnded",
+    "CallFailed",
+    "CallLost",
+    "CallTimedOut",
+    "Client",
+    "ClientSettings",
+    "ConnectError",
+    "HttpTarget",
+    "Inquiry",
+    "ListFailed",
+    "McpError",
+    "NoCommonRevision",
+    "Offers",
+    "Refusal",
+    "Respond",
+    "StdioTarget",
+    "Target",
+    "TransportError",
+    "Unauthorized",
+]
 
 _HOMES: Final = {
     "client.auth.authorization": ("Authorization",),

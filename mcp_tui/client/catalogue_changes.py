@@ -64,8 +64,13 @@ class Change:
 
     def fields(self) -> dict[str, Json]:
         """The difference as JSON."""
-        named: dict[str, Json] = {"rank": self.rank.value, "kind": self.kind, "name": self.name}
-        return {**named, "path": path_text(self.path), "detail": self.detail}
+        return {
+            "rank": self.rank.value,
+            "kind": self.kind,
+            "name": self.name,
+            "path": path_text(self.path),
+            "detail": self.detail,
+        }
 
 
 class Effect(Enum):
@@ -113,8 +118,10 @@ def changes(old: Catalogue, new: Catalogue) -> list[Change]:
                 for rank, path, detail in _of_entry(before[name], after[name])
             )
     ranks, kinds = list(Rank), list(KEYS)
-    found.sort(key=lambda each: (kinds.index(each.kind), each.name, path_text(each.path)))
-    return sorted(found, key=lambda each: ranks.index(each.rank))
+    return sorted(
+        found,
+        key=lambda each: (ranks.index(each.rank), kinds.index(each.kind), each.name, path_text(each.path)),
+    )
 
 
 def _removed(entry: dict[str, Json], after: Mapping[str, dict[str, Json]], added: Iterable[str]) -> str:
@@ -317,11 +324,13 @@ class SchemaComparison:
             elif old.get(keyword) != new.get(keyword):
                 yield Effect.TEXT, (*path, keyword), _changed(old.get(keyword), new.get(keyword))
 
-    def _opaque(self, word: str, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
-        before, after, place = old.get(word) or None, new.get(word) or None, (*path, word)
+    def _opaque(
+        self, keyword: str, old: dict[str, Json], new: dict[str, Json], path: Path
+    ) -> Iterator[_Found]:
+        before, after, place = old.get(keyword) or None, new.get(keyword) or None, (*path, keyword)
         of = self._constraints.of_keyword
-        if before is not None and after is not None and of(word, before) == of(word, after):
-            for at, was, now in self._constraints.texts_of_keyword(word, before, after, place):
+        if before is not None and after is not None and of(keyword, before) == of(keyword, after):
+            for at, was, now in self._constraints.texts_of_keyword(keyword, before, after, place):
                 yield Effect.TEXT, at, _changed(was, now)
         elif before != after:
             effect = Effect.NARROWER if before is None else Effect.WIDER if after is None else Effect.OTHER
@@ -485,17 +494,19 @@ class SchemaComparison:
         paired = {was[0] for was, _ in pairs}
         return pairs, [each for each in before if each[0] not in paired], list(left.items())
 
-    def _first(self, at: int, some: list[Placed], fits: Callable[[Json], bool]) -> tuple[Placed, ...] | None:
+    def _first(
+        self, at: int, schemas: list[Placed], fits: Callable[[Json], bool]
+    ) -> tuple[Placed, ...] | None:
         """Returns the first schema that fits an alternative, if any; ``None`` if the search was too large.
 
         The schema at the same position is tried first.
         """
         left, cuts, searches = self._left, self._cuts, self._searches
         if not searches:
-            self._left = COMPARED_PAIRS + 4 * len(some)  # most pairs differ at once
+            self._left = COMPARED_PAIRS + 4 * len(schemas)  # most pairs differ at once
         self._searches = True
         try:
-            for each in chain(some[at : at + 1], some):
+            for each in chain(schemas[at : at + 1], schemas):
                 if fits(each[1]):
                     return (each,)
                 if self._is_spent:

@@ -28,11 +28,30 @@ COMPARED: Final = frozenset(
 )
 """The keywords whose changes are narrower or wider."""
 
-OPAQUE: Final = frozenset((
-    "pattern", "format", "multipleOf", "uniqueItems", "not", "if", "then", "else", "contains", "$ref", "$dynamicRef",
-    "dependentSchemas", "dependentRequired", "dependencies", "additionalItems", "contentSchema", "unevaluatedItems",
-    "unevaluatedProperties", "contentEncoding", "contentMediaType",
-))  # fmt: skip
+OPAQUE: Final = frozenset(
+    (
+        "pattern",
+        "format",
+        "multipleOf",
+        "uniqueItems",
+        "not",
+        "if",
+        "then",
+        "else",
+        "contains",
+        "$ref",
+        "$dynamicRef",
+        "dependentSchemas",
+        "dependentRequired",
+        "dependencies",
+        "additionalItems",
+        "contentSchema",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "contentEncoding",
+        "contentMediaType",
+    )
+)
 """The keywords that reject values and can only be equal or different."""
 
 _UNORDERED_LISTS: Final = frozenset({"allOf", *ALTERNATIVES})

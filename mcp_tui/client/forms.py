@@ -151,8 +151,12 @@ ADDED: Final = FieldEntry(Given.TEXT)
 """The entry of a present object; the entry of an array of objects is the number of its items."""
 
 _OPEN_KINDS: Final = {
-    FieldKind.BOOLEAN, FieldKind.CHOICE, FieldKind.SEVERAL, FieldKind.OBJECT, FieldKind.ITEMS,
-}  # fmt: skip
+    FieldKind.BOOLEAN,
+    FieldKind.CHOICE,
+    FieldKind.SEVERAL,
+    FieldKind.OBJECT,
+    FieldKind.ITEMS,
+}
 """The kinds whose values the server knows already, or that have fields of their own."""
 
 _BREAKS_OF_LINES: Final = late(r"\s+")

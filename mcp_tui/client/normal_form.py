@@ -23,18 +23,38 @@ PARTS: Final = 10_000
 DESCRIBING_MEMBERS: Final = frozenset({"title", "description"})
 """The members that are left out without descriptions."""
 
-ANNOTATIONS: Final = frozenset((
-    *DESCRIBING_MEMBERS, "default", "examples", "example", "deprecated", "readOnly", "writeOnly",
-))  # fmt: skip
+ANNOTATIONS: Final = frozenset(
+    (
+        *DESCRIBING_MEMBERS,
+        "default",
+        "examples",
+        "example",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+    )
+)
 """The keywords that neither permit nor forbid any value."""
 
 _DEFINITIONS: Final = frozenset({"$defs", "definitions"})
 _LEFT_OUT: Final = _DEFINITIONS | {"$schema", "$id", "$comment", "$anchor", "$dynamicAnchor"}
 SCHEMA_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-SCHEMA_MEMBERS: Final = frozenset((
-    "items", "additionalProperties", "additionalItems", "propertyNames", "contains", "not", "if", "then", "else",
-    "unevaluatedItems", "unevaluatedProperties", "contentSchema",
-))  # fmt: skip
+SCHEMA_MEMBERS: Final = frozenset(
+    (
+        "items",
+        "additionalProperties",
+        "additionalItems",
+        "propertyNames",
+        "contains",
+        "not",
+        "if",
+        "then",
+        "else",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "contentSchema",
+    )
+)
 
 
 class _TooLarge(Exception):

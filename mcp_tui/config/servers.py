@@ -1,7 +1,7 @@
 """Finds the servers that config files define. This module starts no server, and writes no file.
 
 If ``--config`` names a file, only that file is read; otherwise all known places
-(:func:`mcp_tui.config.places`) are read. If files of one tool define a name twice, the first in the tool's own
+(:func:`mcp_tui.config.sources.places`) are read. If files of one tool define a name twice, the first in the tool's own
 order counts. If files of different tools define a name differently, using the name is an error that lists the places.
 """
 

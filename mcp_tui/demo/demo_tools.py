@@ -31,8 +31,11 @@ _BREATH: Final = 64  # notifications of `flood` between two looks at what came i
 _MEGABYTE_OF_TEXT: Final = "0123456789" * 100_000
 _ANSWER_KEY: Final = "answer"  # the key of what `ask` asks for
 _STAGES: Final = (
-    "looking for sources on {topic}", "reading four of them", "weighing what they say", "writing it up",
-)  # fmt: skip
+    "looking for sources on {topic}",
+    "reading four of them",
+    "weighing what they say",
+    "writing it up",
+)
 _SUM: Final[Object] = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
 
 

@@ -29,8 +29,15 @@ from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import frozen
 
 _LOGGED_HEADERS: Final = (
-    "accept", "host", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id", "origin",
-)  # fmt: skip
+    "accept",
+    "host",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "origin",
+)
 """Headers that the server's log keeps."""
 
 

@@ -66,9 +66,8 @@ class _RequestSpans(SpanMaker):
         number, over = table.first[place], table.requests.over[place]
         if over != NONE and table.after[over] == NONE and table.kinds[over] in ANSWERS:
             row = self._rows.row(place)
-            if (
-                row.cause is None and row.parent is None
-            ):  # its span needs no other row, and no order of events
+            # Its span needs no other row, and no order of events.
+            if row.cause is None and row.parent is None:
                 sent = [event.seq for event in row.history if isinstance(event, ev.Sent)]
                 if carried := [each for seq in sent if (each := self._carried_in(seq, before=over))]:
                     self._carried[type(row.id), row.id] = carried

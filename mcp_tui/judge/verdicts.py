@@ -486,7 +486,7 @@ class Judging:
             # closing may arrive before it.
             if closed is None or (first is not None and first < closed - TIE_SECONDS):
                 return self._broken("its server was ended before its stdin was closed", *told)
-        signalled = "SIGTERM, then " * bool(observed.servers[0].signals)
+        signalled = "SIGTERM, then " if observed.servers[0].signals else ""
         return self._passed(f"the server was ended: stdin closed, then {signalled}killed", *told)
 
     def _session(self, observed: ObservedRun) -> Finding:

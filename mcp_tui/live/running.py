@@ -122,8 +122,11 @@ def clients_named(running: Collection[Running], wanted: str) -> list[RunningClie
     """Returns the clients with this name or process id."""
     clients = by_client(running)
     names = named_so((each.summary.client for client in clients for each in client.sessions), wanted)
-    called = [client for client in clients if any(each.summary.client in names for each in client.sessions)]
-    return [client for client in clients if str(client.pid) == wanted or client in called]
+    return [
+        client
+        for client in clients
+        if str(client.pid) == wanted or any(each.summary.client in names for each in client.sessions)
+    ]
 
 
 def ancestors() -> set[int]:

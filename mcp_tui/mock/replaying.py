@@ -243,9 +243,16 @@ def _replaced(value: Json, names: dict[str, str]) -> Any:
     return names.get(value, value) if isinstance(value, str) else value
 
 
-CACHEABLE_METHODS: Final = frozenset((
-    "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
-))  # fmt: skip
+CACHEABLE_METHODS: Final = frozenset(
+    (
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+    )
+)
 """Methods whose results have a cache lifetime in 2026-07-28 (caching)."""
 
 _MODERN_MEMBERS: Final = frozenset({"resultType", "ttlMs", "cacheScope"})

@@ -205,9 +205,10 @@ def _without_defaults(value: Json, schema: Json) -> Json:
     kept: Object = {}
     for name, each in members.items():
         schema = as_object(properties.get(name))
-        made = _written(kept.setdefault(name, _without_defaults(each, schema)))
-        if "default" in schema and _written(_without_defaults(schema["default"], schema)) == made:
-            del kept[name]
+        made = _without_defaults(each, schema)
+        if "default" in schema and _written(_without_defaults(schema["default"], schema)) == _written(made):
+            continue
+        kept[name] = made
     return kept
 
 

@@ -404,7 +404,8 @@ async def session_deleted(trial: Trial) -> None:
 
 def _of_the_deleted(trial: Trial, trace: Trace, at: float) -> str:
     """Returns a text about the call that was in flight when its session was deleted, at the time ``at``."""
-    for response in trace.responses[:1]:
+    if trace.responses:
+        response = trace.responses[0]
         trial.evidence.append(trace.evidence(response))
         return f"the call was answered with {response.words} after {response.at - at:.2f} s"
     if trace.ended_at is not None:

@@ -291,9 +291,8 @@ class ProbeConnection(base.Silence):
         """Stores a message, and answers requests from the server."""
         at = self.now() if at is None else at
         parsed = messages.parse(raw, outline)
-        if (
-            stream is not None and status
-        ):  # an HTTP body that is not a stream is the answer, even if unreadable
+        # An HTTP body that is not a stream is the answer, even if it is unreadable.
+        if stream is not None and status:
             parsed = messages.as_answer(parsed)
         for frame in parsed.frames if isinstance(parsed, Batch) else (parsed,):
             method, id = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))

@@ -445,8 +445,8 @@ class Responses:
             and not row.watching_over
             and after > CROSSING_SECONDS
             and row.signalled_at is not None
-            and row.signal
-            is not Signal.NONE  # With --once a tap gives a call up without a word to the server.
+            # With --once a tap gives a call up without a word to the server.
+            and row.signal is not Signal.NONE
             and row.method != LISTEN
         )
         longest = longest_gap(row, at) if kind is Kind.PROGRESS else 0.0

@@ -353,8 +353,9 @@ class TokenEndpoint:
             # The request had no secret, so the answer cannot repeat one.
             reason = as_text((json_object(answer.body) or {}).get("error_description"))
             text = str(error).removesuffix(".") + (f' (it says: "{readable(reason)}")' if reason else "")
-            wrong = error.refused == _WRONG_REDIRECT
-            advice = "Choose another redirect URI with --redirect-uri. " * wrong + by_hand(redirect_uri)
+            advice = by_hand(redirect_uri)
+            if error.refused == _WRONG_REDIRECT:
+                advice = f"Choose another redirect URI with --redirect-uri. {advice}"
             raise AuthorizationError(f"{text}. {advice}") from None
 
     def _read_client(self, made: dict[str, Json], redirect_uri: str) -> ClientRegistration:
